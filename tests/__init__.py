@@ -1,0 +1,1 @@
+"""The test suite. See "Tests" in docs/ARCHITECTURE.md for what each folder promises."""
