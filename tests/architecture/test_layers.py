@@ -61,8 +61,16 @@ def test_the_contracts_let_good_code_pass(made_up: Path) -> None:
 
 SPOILERS = {
     "an upward import": ("errors", "import turnfold.messages.model", "turnfold.errors -> turnfold.messages"),
-    "an upward import through the package": ("core.view", "from turnfold import Session", "turnfold.core.view -> turnfold"),
-    "a sideways import": ("core.plan", "import turnfold.transcripts.jsonl", "turnfold.core.plan -> turnfold.transcripts"),
+    "an upward import through the package": (
+        "core.view",
+        "from turnfold import Session",
+        "turnfold.core.view -> turnfold",
+    ),
+    "a sideways import": (
+        "core.plan",
+        "import turnfold.transcripts.jsonl",
+        "turnfold.core.plan -> turnfold.transcripts",
+    ),
     "a clock in the messages": ("messages.clock", "import time", "turnfold.messages.clock -> time"),
     "threads in the core": ("core.lock", "import threading", "turnfold.core.lock -> threading"),
     "the file system in a codec": ("transcripts.read", "from os import path", "turnfold.transcripts.read -> os"),
