@@ -86,8 +86,8 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a checkpoint came to be. Tokens are of the whole request, under `counter`; `not_shown` names what is covered but
-    was never shown to the summarizer.
+    """How a checkpoint came to be. Tokens are of the whole request, under `counter`; messages are those of the history in
+    view, the summary's included; `not_shown` names what is covered but was never shown to the summarizer.
     """
 
     trigger: str
@@ -98,6 +98,9 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     counter: str = ""
     tokens_before: int = 0
     tokens_after: int = 0
+    context_window: int = 0
+    messages_before: int = 0
+    messages_after: int = 0
     calls: int = 0
     candidates: int = 0
     milliseconds: int = 0

@@ -1,0 +1,113 @@
+"""Whether a stored checkpoint may be used with a history, and why not (SPEC §9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from turnfold.core.checkpoint import FORMAT_VERSION, Checkpoint, CheckpointRecord, Coverage
+from turnfold.core.reasons import Reason
+from turnfold.messages.canonical import chain_of, digest
+from turnfold.messages.model import Message
+
+
+class Validity(msgspec.Struct, frozen=True, kw_only=True):
+    """`usable`, `unusable` with reasons, or `unverifiable`: nothing may be written in this request."""
+
+    status: Literal["usable", "unusable", "unverifiable"]
+    reasons: tuple[Reason, ...] = ()
+
+
+USABLE = Validity(status="usable")
+
+
+def _unusable(code: str, detail: str) -> Validity:
+    return Validity(status="unusable", reasons=(Reason(code=code, detail=detail),))
+
+
+def validate_record(record: CheckpointRecord, *, fingerprint: str, max_summary_chars: int | None = None) -> Validity:
+    """Check all that does not depend on the history: format, invalidation, fingerprint, the summary's size."""
+    checkpoint = record.checkpoint
+    if checkpoint is None:
+        detail = f"version {record.version} has format {record.format}; this release knows {FORMAT_VERSION}"
+        return Validity(status="unverifiable", reasons=(Reason(code="unknown_format", detail=detail),))
+    if record.invalidated is not None:
+        return _unusable("invalidated", record.invalidated)
+    if checkpoint.fingerprint != fingerprint:
+        return _unusable("fingerprint", "the role, the prompt preset or the protocol is another one now")
+    size = len(checkpoint.summary or "")
+    if max_summary_chars is not None and size > max_summary_chars:
+        return _unusable("summary_size", f"the summary has {size} characters, {max_summary_chars} are allowed")
+    return USABLE
+
+
+def validate_stored(coverage: Coverage | None, chain_at_count: str | None) -> Validity:
+    """Check a coverage against a stored branch: the chain at its last covered message decides.
+
+    `chain_at_count` is the branch's chain at seq `coverage.count`, or None when the branch is shorter.
+    """
+    if coverage is None or coverage.chain == chain_at_count:
+        return USABLE
+    if chain_at_count is None:
+        return _unusable("coverage_beyond_branch", f"it covers {coverage.count} messages, the branch has fewer")
+    return _unusable("chain", f"the branch differs within the {coverage.count} covered messages")
+
+
+class Connection(msgspec.Struct, frozen=True, kw_only=True):
+    """How a coverage meets the history that a request carries: the first `uncovered_from` messages are covered."""
+
+    validity: Validity
+    uncovered_from: int = 0
+
+
+def connect_carried(coverage: Coverage | None, history: Sequence[Message]) -> Connection:
+    """Check a coverage against a carried history, which may be only the conversation's recent part.
+
+    The last covered message must be carried; every carried message recorded in the tail must stand where it stood, with
+    its digest; when the whole coverage is carried, its first message, count and chain must be equal too.
+    """
+    if coverage is None:
+        return Connection(validity=USABLE)
+    positions = {message.id: index for index, message in enumerate(history)}
+    end = positions.get(coverage.last_id)
+    if end is None:
+        return Connection(
+            validity=_unusable("end_missing", f"the last covered message {coverage.last_id!r} is not carried")
+        )
+    problem = _tail_problem(coverage, history, end) or _start_problem(coverage, history, end, positions)
+    return Connection(validity=problem or USABLE, uncovered_from=end + 1)
+
+
+def _tail_problem(coverage: Coverage, history: Sequence[Message], end: int) -> Validity | None:
+    """A carried history is one contiguous run, so walking back from the end must meet the recorded tail in step."""
+    for (message_id, recorded), message in zip(reversed(coverage.tail), reversed(history[: end + 1]), strict=False):
+        if message.id != message_id:
+            return _unusable("order", f"message {message.id!r} stands where {message_id!r} was covered")
+        if digest(message) != recorded:
+            return _unusable("edited", f"covered message {message_id!r} was changed")
+    return None
+
+
+def _start_problem(
+    coverage: Coverage, history: Sequence[Message], end: int, positions: dict[str, int]
+) -> Validity | None:
+    start = end + 1 - coverage.count
+    if start < 0:
+        if coverage.first_id in positions:
+            return _unusable("count", f"fewer than the {coverage.count} covered messages are left between their ends")
+        return None
+    if history[start].id != coverage.first_id:
+        return _unusable("count", f"{coverage.count} covered messages no longer start at {coverage.first_id!r}")
+    if start > 0:
+        return _unusable("earlier_history", f"{start} messages from before the coverage are carried now")
+    if chain_of(history[: end + 1]) != coverage.chain:
+        return _unusable("chain", "the covered messages were changed")
+    return None
+
+
+def carried_from_start(checkpoint: Checkpoint | None, history: Sequence[Message]) -> bool:
+    """Whether the history starts at the first covered message (then nothing of the coverage has left it)."""
+    coverage = checkpoint.coverage if checkpoint else None
+    return coverage is None or (bool(history) and history[0].id == coverage.first_id)
