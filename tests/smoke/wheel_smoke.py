@@ -17,6 +17,19 @@ import turnfold
 from turnfold.messages.canonical import chain_of
 from turnfold.messages.model import text_message
 
+# Top-level packages that only an extra brings; the shipped contract suites may use the test tools.
+OPTIONAL = {
+    "anthropic",
+    "httpx",
+    "httpx2",
+    "hypothesis",
+    "litestar",
+    "openai",
+    "psycopg",
+    "psycopg_pool",
+    "pytest",
+    "uvicorn",
+}
 WINDOW = 1_000  # tokens: twenty messages of about 27 tokens are over half of it
 RESULT_KEYS = {
     "mode",
@@ -78,27 +91,20 @@ def check_installation() -> None:
 
 def check_every_module() -> None:
     """Each module imports without any extra, or fails only for the package of one."""
-    for module in pkgutil.walk_packages(turnfold.__path__, "turnfold.", onerror=lambda _: None):
-        try:
-            importlib.import_module(module.name)
-        except ModuleNotFoundError as error:
-            assert error.name and error.name.partition(".")[0] in optional_packages(), f"{module.name}: {error}"
-
-
-def optional_packages() -> set[str]:
-    """Top-level modules that only an extra brings."""
-    return {
-        "openai",
-        "httpx",
-        "httpx2",
-        "anthropic",
-        "psycopg",
-        "psycopg_pool",
-        "litestar",
-        "uvicorn",
-        "hypothesis",
-        "pytest",
+    missing = {
+        module.name: missing_package(module.name) for module in pkgutil.walk_packages(turnfold.__path__, "turnfold.")
     }
+    wrong = {name: package for name, package in missing.items() if package and package not in OPTIONAL}
+    assert not wrong, f"needed, but not among the dependencies: {wrong}"
+
+
+def missing_package(module: str) -> str | None:
+    """The package whose absence keeps a module from being imported; None if it imports."""
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        return (error.name or module).partition(".")[0]
+    return None
 
 
 def check_library() -> None:
