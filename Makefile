@@ -46,4 +46,4 @@ live: $(STAMP) ## run the tests against the model server that TURNFOLD_LIVE_BASE
 	$(BIN)/python -m pytest -m live $(ARGS)
 
 clean: ## remove the virtual environment, the caches and what was built
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(VENV).lock build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -15,7 +15,6 @@ from tests.docs.reference import (
     variables_in_source,
 )
 from turnfold import errors
-from turnfold.cli import main
 
 
 def reference_page(root: Path, name: str) -> Page:
@@ -25,7 +24,9 @@ def reference_page(root: Path, name: str) -> Page:
 
 
 def program() -> list[CommandOptions]:
-    """The commands of `turnfold`."""
+    """The commands of `turnfold`, imported here so that a broken command line fails one test and not three."""
+    from turnfold.cli import main
+
     return list(commands(typer.main.get_command(main.app)))
 
 
