@@ -56,7 +56,7 @@ def js_number(value: float) -> str:
     """Return a float as ECMAScript writes it in JSON (ECMA-262 Number::toString; not finite gives null)."""
     if not math.isfinite(value):
         return "null"
-    if value.is_integer() and abs(value) < 1e21:
+    if value.is_integer() and abs(value) <= 2**53:
         return str(int(value))
     mantissa, _, exponent = repr(abs(value)).partition("e")
     whole, _, fraction = mantissa.partition(".")
@@ -78,6 +78,11 @@ def digest(message: Message) -> str:
     """Return the tagged hash of what the message means: its role, text, images, tool calls and tool results."""
     meaning = f'["{message.role}",[{",".join(_meanings(message.parts))}]]'
     return f"{RECIPE}:{_hash(meaning.encode('utf-8', 'surrogatepass'))}"
+
+
+def digest_text(*texts: str) -> str:
+    """Return the tagged hash of some texts, for fingerprints and prompt revisions."""
+    return f"{RECIPE}:{_hash(js_json(list(texts)).encode('utf-8', 'surrogatepass'))}"
 
 
 def _hash(data: bytes) -> str:
