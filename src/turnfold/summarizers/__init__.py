@@ -1,0 +1,1 @@
+"""Summarizers: by a model, by extraction, by script."""
