@@ -6,6 +6,8 @@ compaction, and one success closes it. The state is a value; sessions store it.
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 import msgspec
 
 from turnfold.core.plan import Trigger
@@ -13,6 +15,7 @@ from turnfold.core.plan import Trigger
 MAX_FAILURES = 3
 MAX_NO_SAVING = 2
 HALF_OPEN_TURNS = 8
+Verdict: TypeAlias = Literal["none", "succeeded", "failed", "saved_nothing"]
 UNCOUNTED: frozenset[Trigger] = frozenset({"manual", "advance"})
 
 
@@ -41,6 +44,18 @@ class Breaker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def succeeded(self) -> Breaker:
         """Return the breaker after an adopted compaction: closed."""
         return Breaker()
+
+    def after(self, verdict: Verdict, trigger: Trigger, turns: int, configuration: str) -> Breaker:
+        """Return the breaker after the summarizer did as `verdict` says."""
+        match verdict:
+            case "none":
+                return self
+            case "succeeded":
+                return self.succeeded()
+            case "failed":
+                return self.failed(trigger, turns, configuration)
+            case "saved_nothing":
+                return self.saved_nothing(trigger, turns, configuration)
 
     def _count(self, trigger: Trigger, turns: int, configuration: str, failures: int, no_saving: int) -> Breaker:
         if trigger in UNCOUNTED:

@@ -86,6 +86,19 @@ def session_budget(
     return budget
 
 
+def corrected(budget: Budget, factor: float) -> Budget:
+    """Return the budget in our tokens, when the provider counts `factor` times as many as we do (SPEC §3, anchoring)."""
+    if factor == 1.0:
+        return budget
+    return with_input_budget(budget, math.floor(budget.input_budget / factor))
+
+
+def with_input_budget(budget: Budget, input_budget: int) -> Budget:
+    """Return the budget with its window moved so that the request may take `input_budget` tokens."""
+    window = input_budget + budget.output_reserve + budget.safety_margin
+    return msgspec.structs.replace(budget, context_window=window)
+
+
 def check_floor(budget: Budget, parts: Sequence[tuple[str, int]]) -> int:
     """Return the floor: the tokens of what compaction cannot touch, given as (name, tokens).
 

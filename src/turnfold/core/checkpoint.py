@@ -113,7 +113,8 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A stored decision about what the model sees.
 
-    `summary` is the raw summary (None when only masks were set before any summary), `structured` its parsed form for
+    `summary` is the raw summary (None when only masks were set before any summary) and `summary_mode` the plan that it was
+    written for, `structured` its parsed form for
     `structured_json`. `pins` are the covered pinned ids shown verbatim, `open_request_id` the covered request of the turn
     that was open, `folded` the ids of memory updates and reminders that the recompiled prompt made obsolete.
     """
@@ -125,6 +126,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     format: int = FORMAT_VERSION
     parent_version: int | None = None
     summary: str | None = None
+    summary_mode: str = "sliding_window"
     summary_message_id: str | None = None
     structured: dict[str, Any] | None = None
     coverage: Coverage | None = None
@@ -132,6 +134,15 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pins: tuple[str, ...] = ()
     open_request_id: str | None = None
     folded: tuple[str, ...] = ()
+
+
+class NextCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """What a new checkpoint will be called: its version, the id of its summary's row, its fingerprint, and when (UTC, ms)."""
+
+    version: int
+    summary_id: str
+    fingerprint: str
+    created_at: int
 
 
 class CheckpointRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,20 +7,22 @@ the statistics are kept in `metadata.compaction`, where programs read them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
 from turnfold.core.plan import Mode
+from turnfold.core.text.scripts import Language, language_of
 from turnfold.messages.canonical import js_json
 from turnfold.messages.model import Message
 
 ALERT_TYPE = "system_alert"
 _LEAD_IN = "The following is a summary of the previous messages:\n "
-_BLOCK_TITLE = "Summary of the earlier conversation (older messages are not shown):"
-_SECTIONS = (("canonical", "Facts"), ("interaction", "Relationship and tone"), ("open_threads", "Unfinished"))
+_BLOCK_TITLE: dict[Language, str] = {
+    "en": "Summary of the earlier conversation (its messages are no longer shown):",
+    "zh": "此前对话的摘要（原文不再显示）：",
+}
 
 
 class CompactionStats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -88,23 +90,9 @@ def iso_time(time_ms: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
 
 
-def plain_block(summary: str, structured: dict[str, Any] | None = None) -> str:
-    """Return the roleplay form: a titled block; a structured summary is written out under its three headings."""
-    body = "\n".join(_sections(structured)) if structured else summary
-    return f"{_BLOCK_TITLE}\n{body}"
-
-
-def _sections(structured: dict[str, Any]) -> Iterator[str]:
-    for key, title in _SECTIONS:
-        items = _items(structured.get(key))
-        if items:
-            yield f"{title}:"
-            yield from (f"- {item}" for item in items)
-
-
-def _items(value: Any) -> Sequence[str]:
-    found = value if isinstance(value, list | tuple) else [value]
-    return [str(item) for item in found if item]
+def plain_block(summary: str) -> str:
+    """Return the roleplay form: a titled block of plain text."""
+    return f"{_BLOCK_TITLE[language_of((summary,))]}\n{summary}"
 
 
 def compaction_metadata(summary: str, stats: CompactionStats | None = None) -> dict[str, Any]:

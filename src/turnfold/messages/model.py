@@ -82,6 +82,13 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.input + self.cache_read + self.cache_write
 
 
+def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
+    """Return the sum of two usages; None stands for not reported."""
+    if one is None or other is None:
+        return one or other
+    return Usage(**{name: getattr(one, name) + getattr(other, name) for name in Usage.__struct_fields__})
+
+
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One message.
 

@@ -7,11 +7,12 @@ list of candidates; `mask_tool_results` runs before any of them.
 from turnfold.core.planners.all import plan_all
 from turnfold.core.planners.bounded_recent import plan_bounded_recent
 from turnfold.core.planners.mask_tool_results import MaskCandidate, plan_masks
-from turnfold.core.planners.sliding_window import WindowGoal, plan_floor_aware, plan_parity
+from turnfold.core.planners.sliding_window import WindowGoal, clamp_percentage, plan_floor_aware, plan_parity
 
 __all__ = [
     "MaskCandidate",
     "WindowGoal",
+    "clamp_percentage",
     "plan_all",
     "plan_bounded_recent",
     "plan_floor_aware",

@@ -1,0 +1,1 @@
+"""Settings and scenarios: untrusted values in, frozen values out, or every problem at once."""

@@ -1,0 +1,96 @@
+"""Which plans a policy tries, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from turnfold.core.budget import Budget
+from turnfold.core.plan import Plan
+from turnfold.core.planners import WindowGoal, plan_all, plan_bounded_recent, plan_floor_aware, plan_parity
+from turnfold.core.policy import Policy
+from turnfold.errors import PlanningError
+from turnfold.messages.model import Message
+
+
+class PlanningInput(msgspec.Struct, frozen=True, kw_only=True):
+    """What planners see: the rows, their tokens (0 for pinned ones, which the floor holds), the closed groups, the floor."""
+
+    rows: tuple[Message, ...]
+    tokens: tuple[int, ...]
+    groups: tuple[tuple[int, int], ...]
+    floor: int
+    budget: Budget
+
+
+def candidate_plans(policy: Policy, known: PlanningInput) -> tuple[Plan, ...]:
+    """Return the plans to try, best first. A plan that covers no message of the chain is none.
+
+    Raises PlanningError, with the reason, when there is nothing to try.
+    """
+    plans = tuple(plan for plan in _plans(policy, known) if _covers_something(plan, known.rows))
+    if not plans:
+        raise PlanningError("there is nothing to summarize.")
+    return plans
+
+
+def _covers_something(plan: Plan, rows: Sequence[Message]) -> bool:
+    return any(row.kind == "message" for row in rows[: plan.cutoff_index])
+
+
+def _plans(policy: Policy, known: PlanningInput) -> tuple[Plan, ...]:
+    match policy.planner:
+        case "bounded_recent":
+            return _bounded_recent(policy, known)
+        case "all":
+            return (_all(policy, known),)
+        case "sliding_window":
+            return _sliding_window(policy, known)
+
+
+def _sliding_window(policy: Policy, known: PlanningInput) -> tuple[Plan, ...]:
+    """The window first, everything as the fallback (SPEC §5)."""
+    try:
+        first = (_window(policy, known),)
+    except PlanningError as error:
+        note = f"sliding window: {error.reason}"
+        return (msgspec.structs.replace(_all(policy, known), reasons=(note,)),)
+    try:
+        return (*first, _all(policy, known))
+    except PlanningError:
+        return first
+
+
+def _window(policy: Policy, known: PlanningInput) -> Plan:
+    allowance = policy.allowance(known.budget.context_window)
+    if policy.floor_aware:
+        goal = WindowGoal(
+            room=known.budget.trigger_line - known.floor,
+            limit=known.budget.input_budget - known.floor,
+            allowance=allowance,
+            percentage=policy.percentage,
+            min_headroom_turns=policy.min_headroom_turns,
+        )
+        return plan_floor_aware(known.rows, known.tokens, goal)
+    plan = plan_parity(
+        known.rows, known.tokens, context_window=known.budget.context_window, percentage=policy.percentage
+    )
+    return msgspec.structs.replace(plan, allowance=allowance)
+
+
+def _all(policy: Policy, known: PlanningInput) -> Plan:
+    """Everything; the summary may take what the input budget leaves beside the floor, at most its allowance."""
+    plan = plan_all(known.rows, known.tokens)
+    room = known.budget.input_budget - known.floor - plan.kept_tokens
+    return msgspec.structs.replace(plan, allowance=max(0, min(policy.allowance(known.budget.context_window), room)))
+
+
+def _bounded_recent(policy: Policy, known: PlanningInput) -> tuple[Plan, ...]:
+    return plan_bounded_recent(
+        known.groups,
+        known.tokens,
+        keep_last=policy.keep_last_groups,
+        allowance=policy.allowance(known.budget.context_window),
+        target=known.budget.trigger_line - known.floor,
+    )

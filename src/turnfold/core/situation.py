@@ -1,0 +1,123 @@
+"""The situation before a model call: everything the runtime decides from, and the views before and after a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from turnfold.core.checkpoint import Checkpoint, Mask
+from turnfold.core.groups import closed_groups, open_request
+from turnfold.core.plan import Plan
+from turnfold.core.view import ViewParts, apply_masks
+from turnfold.messages.model import Message, Tool
+
+TRANSIENT_KINDS = frozenset({"memory_update", "reminder"})
+"""Rows that a compaction makes obsolete: the recompiled prompt and restored reminders say it anew (SPEC §12)."""
+
+
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known before a call.
+
+    `fixed` is the fixed prompt as sent so far, `fixed_after` what it becomes at a compaction (None: the same).
+    `summary` is the message that shows the checkpoint's summary. `shown_pins` are the covered pins in view now,
+    `covered_pins` all covered messages that are pinned by now, `pinned` every pinned id. `request` is the covered
+    request of an open turn. `history` holds the rows after the coverage in order, without folded rows and without
+    turnfold's own summaries. `restored_after` are reminders to put back at a compaction. `groups` are the caller's
+    explicit groups over the history, None to derive them. `turns` counts the conversation's closed turns.
+    """
+
+    fixed: tuple[Message, ...] = ()
+    fixed_after: tuple[Message, ...] | None = None
+    tools: tuple[Tool, ...] = ()
+    checkpoint: Checkpoint | None = None
+    summary: Message | None = None
+    shown_pins: tuple[Message, ...] = ()
+    covered_pins: tuple[Message, ...] = ()
+    pinned: frozenset[str] = frozenset()
+    request: Message | None = None
+    history: tuple[Message, ...] = ()
+    injected: tuple[Message, ...] = ()
+    incoming: tuple[Message, ...] = ()
+    restored_after: tuple[Message, ...] = ()
+    groups: tuple[tuple[int, int], ...] | None = None
+    turns: int = 0
+
+    @property
+    def masks(self) -> tuple[Mask, ...]:
+        """The masks in force."""
+        return self.checkpoint.masks if self.checkpoint else ()
+
+    @property
+    def fixed_next(self) -> tuple[Message, ...]:
+        """The fixed prompt after a compaction."""
+        return self.fixed if self.fixed_after is None else self.fixed_after
+
+    def planning_rows(self) -> tuple[Message, ...]:
+        """Return the history that planners see: messages and foreign summaries."""
+        return tuple(message for message in self.history if message.kind not in TRANSIENT_KINDS)
+
+    def closed_groups(self) -> tuple[tuple[int, int], ...]:
+        """Return the groups that may be compacted as a whole: the caller's, else the closed ones of the planning rows."""
+        return closed_groups(self.planning_rows()) if self.groups is None else self.groups
+
+    def open_request(self) -> Message | None:
+        """Return the request that must stay in view because its turn has no final answer yet."""
+        if any(message.role == "user" for message in self.incoming):
+            return None
+        rows = ((self.request,) if self.request else ()) + self.planning_rows()
+        index = open_request(rows)
+        return None if index is None else rows[index]
+
+    def parts_before(self) -> ViewParts:
+        """Return the view as it is without a new compaction."""
+        return ViewParts(
+            fixed=self.fixed,
+            pins=self.shown_pins,
+            summary=self.summary,
+            request=self.request,
+            history=apply_masks(self.history, self.masks),
+            injected=self.injected,
+            incoming=self.incoming,
+        )
+
+    def parts_after(self, plan: Plan, summary: Message) -> ViewParts:
+        """Return the view in which `summary` stands for everything before the plan's cut."""
+        rows = self.planning_rows()
+        covered, kept = rows[: plan.cutoff_index], rows[plan.cutoff_index :]
+        pins, request = self.pins_after(covered), self.open_request()
+        return ViewParts(
+            fixed=self.fixed_next,
+            pins=pins,
+            summary=summary,
+            request=request if request is not None and _absent(request, (*pins, *kept)) else None,
+            history=apply_masks(kept, self.masks),
+            injected=self.injected,
+            incoming=self.incoming,
+            restored=self.restored_after,
+        )
+
+    def parts_masked(self, masks: tuple[Mask, ...]) -> ViewParts:
+        """Return the view in which only masks are added: nothing more is covered, but the prompt is recompiled."""
+        return ViewParts(
+            fixed=self.fixed_next,
+            pins=self.covered_pins,
+            summary=self.summary,
+            request=self.request,
+            history=apply_masks(self.planning_rows(), masks),
+            injected=self.injected,
+            incoming=self.incoming,
+            restored=self.restored_after,
+        )
+
+    def pins_after(self, covered: Iterable[Message]) -> tuple[Message, ...]:
+        """Return the pinned messages that stand before the summary once `covered` is covered too."""
+        return (*self.covered_pins, *(message for message in covered if message.id in self.pinned))
+
+    def folded_ids(self) -> tuple[str, ...]:
+        """Return the ids of the transient rows that a compaction now makes obsolete."""
+        return tuple(message.id for message in self.history if message.kind in TRANSIENT_KINDS)
+
+
+def _absent(message: Message, rows: tuple[Message, ...]) -> bool:
+    return all(row.id != message.id for row in rows)

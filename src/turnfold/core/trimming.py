@@ -1,0 +1,30 @@
+"""The last resort of one turn: leave the oldest whole groups out of the view. Nothing of it is stored (SPEC §10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from turnfold.core.situation import Situation
+from turnfold.core.view import ViewParts, apply_masks
+
+
+def trim_oldest(situation: Situation, *, may_drop_summary: bool) -> Iterator[ViewParts]:
+    """Yield ever smaller views: the oldest group left out, the oldest two, and so on.
+
+    Dropping uncovered history cuts the old summary's connection, so a view that does it shows no summary; without
+    `may_drop_summary` a situation that has one yields nothing. Pinned messages stay.
+    """
+    if situation.summary is not None and not may_drop_summary:
+        return
+    rows = situation.planning_rows()
+    for _, end in situation.closed_groups():
+        dropped, kept = rows[:end], rows[end:]
+        parts = situation.parts_before()
+        yield msgspec.structs.replace(
+            parts,
+            pins=(*situation.shown_pins, *(message for message in dropped if message.id in situation.pinned)),
+            summary=None,
+            history=apply_masks(kept, situation.masks),
+        )

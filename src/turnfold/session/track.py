@@ -1,0 +1,132 @@
+"""What a session knows of the branch in use: the newest checkpoint that is true of it, and every row after that.
+
+Memory is bounded by the view, not by the conversation: covered rows are not held, and catching up reads only what is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from turnfold.core.checkpoint import Checkpoint, CheckpointKey, CheckpointRecord
+from turnfold.core.reasons import Reason
+from turnfold.core.summary_row import is_own_summary
+from turnfold.core.validation import validate_record, validate_stored
+from turnfold.errors import NotFoundError
+from turnfold.messages.log import ConversationKey, LogEntry
+from turnfold.messages.model import Message
+from turnfold.ports import Store
+from turnfold.runtime.meter import Meter
+
+PAGE = 8
+"""Checkpoint versions read at a time while looking for one that holds on this branch."""
+
+
+class Track:
+    """The loaded part of one branch. `reasons` say which newer checkpoints were passed over, and why."""
+
+    def __init__(self, store: Store, key: CheckpointKey, branch: str, *, meter: Meter, fingerprint: str) -> None:
+        self.store, self.key, self.branch, self.meter, self.fingerprint = store, key, branch, meter, fingerprint
+        self.conversation: ConversationKey = key.conversation
+        self.checkpoint: Checkpoint | None = None
+        self.head_version = 0
+        self.covered_position = 0
+        self.position = 0
+        self.rows: list[Message] = []
+        self.request: Message | None = None
+        self.reasons: tuple[Reason, ...] = ()
+        self.writable = True
+
+    async def load(self) -> None:
+        """Read the newest usable checkpoint and the rows after its coverage. A new conversation has neither."""
+        self.head_version = await self.store.head_version(self.key)
+        self.checkpoint, self.covered_position = await self._newest_usable()
+        self.position, self.rows = self.covered_position, []
+        self.request = await self._load_request()
+        await self._read_new()
+
+    async def catch_up(self) -> None:
+        """Read what others wrote since: rows, and checkpoints."""
+        if await self.store.head_version(self.key) != self.head_version:
+            await self.load()
+        else:
+            await self._read_new()
+
+    async def _read_new(self) -> None:
+        try:
+            self.take(await self.store.read(self.conversation, branch=self.branch, after=self.position))
+        except NotFoundError:
+            if self.position:
+                raise
+
+    def take(self, entries: Sequence[LogEntry]) -> None:
+        """Add rows that follow the last one known."""
+        self.meter.learn(entries)
+        self.rows.extend(entry.message for entry in entries)
+        if entries:
+            self.position = entries[-1].position
+
+    def follows(self, entries: Sequence[LogEntry]) -> bool:
+        """Whether the rows come right after the last one known (nobody wrote in between)."""
+        return bool(entries) and entries[0].position == self.position + 1
+
+    async def _newest_usable(self) -> tuple[Checkpoint | None, int]:
+        reasons: list[Reason] = []
+        self.writable = True
+        before: int | None = None
+        while records := await self.store.newest(self.key, before=before, limit=PAGE):
+            for record in records:
+                position = await self._usable_position(record, reasons)
+                if position is not None:
+                    self.reasons = tuple(reasons)
+                    return record.checkpoint, position
+            before = records[-1].version
+        self.reasons = tuple(reasons)
+        return None, 0
+
+    async def _usable_position(self, record: CheckpointRecord, reasons: list[Reason]) -> int | None:
+        """Return where the coverage ends on this branch, or None with the reason noted."""
+        validity = validate_record(record, fingerprint=self.fingerprint)
+        position = 0
+        if validity.status == "usable" and record.checkpoint and (coverage := record.checkpoint.coverage):
+            entry = await self._at_seq(coverage.count)
+            validity = validate_stored(coverage, entry.chain if entry else None)
+            position = entry.position if entry else 0
+        if validity.status == "usable":
+            return position
+        self.writable = self.writable and validity.status != "unverifiable"
+        reasons.extend(
+            Reason(code=reason.code, detail=f"checkpoint {record.version}: {reason.detail}")
+            for reason in validity.reasons
+        )
+        return None
+
+    async def _at_seq(self, seq: int) -> LogEntry | None:
+        try:
+            return await self.store.at_seq(self.conversation, seq, branch=self.branch)
+        except NotFoundError:
+            return None
+
+    async def _load_request(self) -> Message | None:
+        wanted = self.checkpoint.open_request_id if self.checkpoint else None
+        if wanted is None:
+            return None
+        found = await self.store.find(self.conversation, (wanted,))
+        if not found:
+            raise NotFoundError("message", wanted, "The checkpoint refers to it: verify the store.")
+        return found[0].message
+
+    def history(self) -> tuple[Message, ...]:
+        """Return the rows after the coverage that belong in a view: no folded rows, no summaries of our own."""
+        folded = frozenset(self.checkpoint.folded) if self.checkpoint else frozenset()
+        return tuple(row for row in self.rows if row.id not in folded and not is_own_summary(row))
+
+    async def covered(self, ids: Iterable[str]) -> tuple[Message, ...]:
+        """Return those of the messages that this branch's coverage holds, in log order."""
+        found = await self.store.find(self.conversation, ids)
+        inside = []
+        for entry in found:
+            if entry.seq is not None and entry.position <= self.covered_position:
+                on_path = await self._at_seq(entry.seq)
+                if on_path is not None and on_path.message.id == entry.message.id:
+                    inside.append(entry)
+        return tuple(entry.message for entry in sorted(inside, key=lambda entry: entry.position))
