@@ -157,9 +157,16 @@ def _function(tool: Tool) -> dict[str, Any]:
     return {**function, "parameters": tool.parameters or {"type": "object", "properties": {}}}
 
 
-def encode_request(messages: Iterable[Message], tools: Sequence[Tool] = (), **fields: Any) -> dict[str, Any]:
-    """Return a request's body; `fields` (model, temperature, ...) are put in as they are."""
-    body = {**fields, "messages": encode_messages(messages)}
+def encode_request(
+    messages: Iterable[Message],
+    tools: Sequence[Tool] = (),
+    *,
+    reasoning: bool = False,
+    verbatim: bool = False,
+    **fields: Any,
+) -> dict[str, Any]:
+    """Return a request's body; `fields` (model, temperature, ...) are put in as they are, the rest as `encode_messages`."""
+    body = {**fields, "messages": encode_messages(messages, reasoning=reasoning, verbatim=verbatim)}
     return {**body, "tools": encode_tools(tools)} if tools else body
 
 
@@ -167,7 +174,7 @@ def encode(transcript: Transcript) -> Iterator[bytes]:
     """Yield the main path: one message a line for files of lines, else one document on one line."""
     layout = transcript.metadata.get(FORMAT)
     layout = layout if isinstance(layout, dict) else {"layout": "document", "fields": {}}
-    messages = encode_messages(transcript.messages, reasoning=True)
+    messages = encode_messages(transcript.messages, verbatim=transcript.format == FORMAT)
     if transcript.format == FORMAT and FORMAT not in transcript.metadata:
         yield from (_line(message) for message in messages)
     elif layout.get("layout") == "list":

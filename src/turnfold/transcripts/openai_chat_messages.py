@@ -195,30 +195,27 @@ def decode_usage(value: Any) -> Usage | None:
     )
 
 
-def encode_messages(messages: Iterable[Message], *, reasoning: bool = False) -> list[dict[str, Any]]:
-    """Return messages as a request's `messages`.
+def encode_messages(
+    messages: Iterable[Message], *, reasoning: bool = False, verbatim: bool = False
+) -> list[dict[str, Any]]:
+    """Return messages as the `messages` of a request.
 
-    With `reasoning`, reasoning that came from this format is sent back as `reasoning_content`; some servers require that
-    and others refuse it. Images of tool results follow in a user message, since tool messages hold text only.
+    With `reasoning`, reasoning that came from this format is sent back as `reasoning_content`: some servers require that,
+    others refuse it. With `verbatim`, everything that was read comes back, ids and unknown fields included: for files, and
+    for passing a client's own request on. Images of tool results follow in a user message: tool messages hold text only.
     """
     out: list[dict[str, Any]] = []
     images: list[Image] = []
     for message in messages:
+        writer = _Writer(message, reasoning=reasoning or verbatim, verbatim=verbatim)
         if message.role == "tool":
-            for result in message.results:
-                out.append(_encode_result(result, message))
-                images.extend(_moved_images(result, message))
+            out.extend(writer.result(result) for result in message.results)
+            images.extend(writer.moved_images())
             continue
         out.extend(_images_message(images))
         images = []
-        out.append(_encode(message, reasoning=reasoning))
+        out.append(writer.message())
     return [*out, *_images_message(images)]
-
-
-def _moved_images(result: ToolResult, message: Message) -> list[Image]:
-    if _namespace(message).get("images"):
-        return []
-    return [part for part in result.content if isinstance(part, Image)]
 
 
 def _images_message(images: list[Image]) -> list[dict[str, Any]]:
@@ -228,95 +225,99 @@ def _images_message(images: list[Image]) -> list[dict[str, Any]]:
     return [{"role": "user", "content": parts}]
 
 
-def _namespace(message: Message) -> dict[str, Any]:
-    found = message.metadata.get(FORMAT)
-    return found if isinstance(found, dict) else {}
+class _Writer:
+    """Writes one message; `kept` is what was kept of fields that turnfold has no place for."""
 
+    def __init__(self, source: Message, *, reasoning: bool, verbatim: bool) -> None:
+        found = source.metadata.get(FORMAT)
+        self.kept: dict[str, Any] = found if isinstance(found, dict) else {}
+        self.source, self.reasoning, self.verbatim = source, reasoning, verbatim
 
-def _head(message: Message, role: str) -> dict[str, Any]:
-    return {"id": message.id, "role": role} if _namespace(message).get("id") else {"role": role}
+    def head(self) -> dict[str, Any]:
+        role = {"role": self.kept.get("role", self.source.role)}
+        return {"id": self.source.id, **role} if self.verbatim and self.kept.get("id") else role
 
+    def rest(self) -> dict[str, Any]:
+        return dict(self.kept.get("fields", {})) if self.verbatim else {}
 
-def _encode(message: Message, *, reasoning: bool) -> dict[str, Any]:
-    namespace = _namespace(message)
-    value = _head(message, namespace.get("role", message.role))
-    calls = [_encode_call(call, namespace) for call in message.calls] if message.role == "assistant" else []
-    content = _encode_content(message.parts, message, empty=None if calls else "")
-    if namespace.get("form") != "absent" or content:
-        value["content"] = content
-    name = message.metadata.get("name")
-    if isinstance(name, str) and _NAME.fullmatch(name):
-        value["name"] = name
-    if message.role == "assistant":
-        value.update(_assistant_fields(message, reasoning=reasoning))
-    if calls and namespace.get("function_call"):
-        value["function_call"] = calls.pop(0)["function"]
-    if calls:
-        value["tool_calls"] = calls
-    return {**value, **namespace.get("fields", {})}
+    def message(self) -> dict[str, Any]:
+        value = self.head()
+        calls = [self.call(call) for call in self.source.calls] if self.source.role == "assistant" else []
+        content = self.content(self.source.parts, empty=None if calls else "")
+        if self.kept.get("form") != "absent" or content or not (calls or self.verbatim):
+            value["content"] = content
+        name = self.source.metadata.get("name")
+        if isinstance(name, str) and _NAME.fullmatch(name):
+            value["name"] = name
+        if self.source.role == "assistant":
+            value.update(self.assistant_fields())
+        if calls and self.kept.get("function_call"):
+            value["function_call"] = calls.pop(0)["function"]
+        if calls:
+            value["tool_calls"] = calls
+        return {**value, **self.rest()}
 
+    def assistant_fields(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        own = [part.text for part in self.source.parts if isinstance(part, Reasoning) and part.provider == FORMAT]
+        if self.reasoning and own:
+            fields["reasoning_content"] = "".join(own)
+        for part in self.source.parts:
+            known = opaque_object(part, FORMAT) if isinstance(part, Opaque) else None
+            if known and known.keys() == {"refusal"}:
+                fields.update(known)
+        return fields
 
-def _assistant_fields(message: Message, *, reasoning: bool) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    own = [part.text for part in message.parts if isinstance(part, Reasoning) and part.provider == FORMAT]
-    if reasoning and own:
-        fields["reasoning_content"] = "".join(own)
-    for part in message.parts:
-        known = opaque_object(part, FORMAT) if isinstance(part, Opaque) else None
-        if known and known.keys() == {"refusal"}:
-            fields.update(known)
-    return fields
+    def result(self, result: ToolResult) -> dict[str, Any]:
+        content = self.content(result.content, empty="")
+        if self.kept.get("role") == "function":
+            return {**self.head(), "name": result.name or "", "content": content, **self.rest()}
+        value = {**self.head(), "tool_call_id": call_id(result.call_id), "content": content}
+        if self.verbatim and result.name is not None and self.kept.get("name"):
+            value["name"] = result.name
+        return {**value, **self.rest()}
 
+    def call(self, call: ToolCall) -> dict[str, Any]:
+        rest = self.kept.get("calls", {}).get(call.id, {})
+        value: dict[str, Any] = {"id": call_id(call.id)}
+        if call.id in self.kept.get("custom", ()):
+            return {**value, "type": "custom", "custom": {"name": call.name, "input": call.arguments}, **rest}
+        return {**value, "type": "function", "function": {"name": call.name, "arguments": call.arguments}, **rest}
 
-def _encode_result(result: ToolResult, message: Message) -> dict[str, Any]:
-    namespace = _namespace(message)
-    content = _encode_content(result.content, message, empty="")
-    if namespace.get("role") == "function":
-        head: dict[str, Any] = {**_head(message, "function"), "name": result.name or "", "content": content}
-        return {**head, **namespace.get("fields", {})}
-    value = {**_head(message, "tool"), "tool_call_id": call_id(result.call_id), "content": content}
-    if result.name is not None and namespace.get("name"):
-        value["name"] = result.name
-    return {**value, **namespace.get("fields", {})}
+    def moved_images(self) -> list[Image]:
+        """Return the images of tool results, unless the client itself had them in a tool message."""
+        if self.verbatim and self.kept.get("images"):
+            return []
+        return [part for result in self.source.results for part in result.content if isinstance(part, Image)]
 
-
-def _encode_call(call: ToolCall, namespace: dict[str, Any]) -> dict[str, Any]:
-    rest = namespace.get("calls", {}).get(call.id, {})
-    value: dict[str, Any] = {"id": call_id(call.id)}
-    if call.id in namespace.get("custom", ()):
-        return {**value, "type": "custom", "custom": {"name": call.name, "input": call.arguments}, **rest}
-    return {**value, "type": "function", "function": {"name": call.name, "arguments": call.arguments}, **rest}
-
-
-def _encode_content(parts: Iterable[Part], message: Message, *, empty: str | None) -> Any:
-    namespace = _namespace(message)
-    shown = [item for part in parts for item in _encode_part(part, message)]
-    kept = namespace.get("parts", {})
-    shown = [{**item, **kept.get(str(index), {})} for index, item in enumerate(shown)]
-    if namespace.get("form") == "list":
+    def content(self, parts: Iterable[Part], *, empty: str | None) -> Any:
+        shown = [item for part in parts for item in self.part(part)]
+        if self.verbatim:
+            kept = self.kept.get("parts", {})
+            shown = [{**item, **kept.get(str(index), {})} for index, item in enumerate(shown)]
+        if self.kept.get("form") == "list" and (shown or self.verbatim):
+            return shown
+        if not shown:
+            return None if self.verbatim and self.kept.get("form") == "null" else empty
+        if len(shown) == 1 and shown[0].keys() == {"type", "text"}:
+            return shown[0]["text"]
         return shown
-    if not shown:
-        return None if namespace.get("form") == "null" else empty
-    if len(shown) == 1 and shown[0].keys() == {"type", "text"}:
-        return shown[0]["text"]
-    return shown
 
-
-def _encode_part(part: Part, message: Message) -> Iterator[dict[str, Any]]:
-    match part:
-        case Text(text=text):
-            yield {"type": "text", "text": text}
-        case Image():
-            in_place = message.role == "user" or _namespace(message).get("images")
-            yield _encode_image(part) if in_place else {"type": "text", "text": "[image]"}
-        case Opaque():
-            known = opaque_object(part, FORMAT)
-            if known and "type" in known:
-                yield known
-        case Reasoning() | ToolCall() | ToolResult():
-            pass
-        case _ as never:
-            assert_never(never)
+    def part(self, part: Part) -> Iterator[dict[str, Any]]:
+        match part:
+            case Text(text=text):
+                yield {"type": "text", "text": text}
+            case Image():
+                in_place = self.source.role == "user" or (self.verbatim and self.kept.get("images"))
+                yield _encode_image(part) if in_place else {"type": "text", "text": "[image]"}
+            case Opaque():
+                known = opaque_object(part, FORMAT)
+                if known and "type" in known:
+                    yield known
+            case Reasoning() | ToolCall() | ToolResult():
+                pass
+            case _ as never:
+                assert_never(never)
 
 
 def _encode_image(image: Image) -> dict[str, Any]:
