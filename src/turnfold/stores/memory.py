@@ -31,7 +31,6 @@ from turnfold.stores.rows import (
     require_outside_chain,
     require_position,
     require_text,
-    row_name,
     to_entry,
     to_record,
     to_stored,
@@ -356,7 +355,7 @@ def _fork_point(conversation: _Conversation, parent: _Branch, position: int) -> 
         return Branch(), None
     owner = conversation.branches[owner_of_position(parent.node, conversation.node, position).number - 1]
     row = owner.at(position)
-    return Branch(position=position, seq=row.seq, chain=chain_text(owner.head.name, row.chain)), owner.number
+    return Branch(position=position, seq=row.seq, chain=chain_text(row.chain)), owner.number
 
 
 def _check(key: ConversationKey, conversation: _Conversation) -> Findings:
@@ -372,7 +371,7 @@ def _check(key: ConversationKey, conversation: _Conversation) -> Findings:
             records = [to_record(line_key, version, *row) for version, row in enumerate(line, 1)]
             check_checkpoints(line_key, records, lambda message_id: _chain_at(key, conversation, message_id))
             checkpoints += len(records)
-    except (ChainError, CorruptRowError) as error:
+    except (ChainError, CorruptRowError, ValueError) as error:
         return Findings(messages, checkpoints, str(error))
     return Findings(messages, checkpoints, None)
 
@@ -383,4 +382,4 @@ def _chain_at(key: ConversationKey, conversation: _Conversation, message_id: str
         return None
     branch, position = place_of
     row = branch.at(position)
-    return row.seq, chain_text(row_name(key, row), row.chain)
+    return row.seq, chain_text(row.chain)

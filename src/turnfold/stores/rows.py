@@ -21,6 +21,7 @@ _encoder = msgspec.json.Encoder()
 _messages = msgspec.json.Decoder(Message)
 _checkpoints = msgspec.json.Decoder(Checkpoint)
 _counts = msgspec.json.Decoder(dict[str, int])
+_NOT_JSON = (TypeError, ValueError, RecursionError, msgspec.MsgspecError)
 
 
 class Prepared(NamedTuple):
@@ -76,16 +77,17 @@ def require_position(branch: Branch, expected_position: int | None) -> None:
 def prepare(messages: Sequence[Message], counts: Mapping[str, Sequence[int]] | None = None) -> tuple[Prepared, ...]:
     """Encode and digest messages. Raises InputError (message not storable, wrong number of counts), DuplicateMessageError."""
     _require_distinct(messages)
-    for counter, tokens in (counts or {}).items():
+    for counter, tokens in counts.items() if counts else ():
         require_text("counter name", counter)
         if len(tokens) != len(messages):
             raise InputError(f"counts of {counter!r}: {len(tokens)} for {len(messages)} messages. Give one for each.")
+    by_message = [dict(zip(counts, row, strict=True)) for row in zip(*counts.values(), strict=True)] if counts else None
     return tuple(
         Prepared(
-            message=message,
-            body=encode_message(message),
-            digest=digest(message) if message.kind == "message" else None,
-            counts={counter: tokens[index] for counter, tokens in (counts or {}).items()},
+            message,
+            encode_message(message),
+            digest(message) if message.kind == "message" else None,
+            by_message[index] if by_message else {},
         )
         for index, message in enumerate(messages)
     )
@@ -101,29 +103,35 @@ def _require_distinct(messages: Sequence[Message]) -> None:
 
 def encode_message(message: Message) -> bytes:
     """Return the body. Raises InputError naming the message when its JSON would not give the same message back."""
-    where = f"message {message.id!r}"
-    require_text("message id", message.id)
-    bare = msgspec.structs.replace(message, id="")
-    body = _encode(where, bare)
     try:
-        same = _messages.decode(body) == bare
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError(f"{where} cannot be stored: {error}. Nothing was written.") from error
+        whole = _encoder.encode(message)
+        same = _messages.decode(whole) == message
+    except _NOT_JSON as error:
+        raise _unstorable(f"message {message.id!r}", error) from error
     if not same:
-        raise InputError(f"{where} holds a value that JSON would change (in its metadata?). Nothing was written.")
-    return body
+        raise _changed(f"message {message.id!r}")
+    return b"{" + whole[len(_opening(message.id)) :]
 
 
-def _encode(where: str, value: object) -> bytes:
-    try:
-        return _encoder.encode(value)
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"{where} holds text that is not valid Unicode (half of a surrogate pair at character {error.start}). "
-            "Nothing was written; replace that character."
-        ) from None
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"{where} holds a value that is not JSON: {error}. Nothing was written.") from error
+def decode_message(message_id: str, body: bytes) -> Message:
+    """Return the message. Raises msgspec.DecodeError."""
+    return _messages.decode(_opening(message_id) + body[1:])
+
+
+def _opening(message_id: str) -> bytes:
+    """A message's JSON begins with its id, which its row has in a column of its own."""
+    return b'{"id":' + _encoder.encode(message_id) + b","
+
+
+def _unstorable(where: str, error: Exception) -> InputError:
+    reason = f"holds a value that is not JSON or not of its field's type: {error}"
+    if isinstance(error, UnicodeEncodeError):
+        reason = f"holds text that is not valid Unicode (half of a surrogate pair at character {error.start})"
+    return InputError(f"{where} {reason}. Nothing was written; replace it.")
+
+
+def _changed(where: str) -> InputError:
+    return InputError(f"{where} holds a value that JSON would change (a tuple, NaN?). Nothing was written; replace it.")
 
 
 def place(rows: Sequence[Prepared], head: Branch) -> tuple[tuple[LogEntry, ...], Branch]:
@@ -169,20 +177,20 @@ def to_stored(entries: Sequence[LogEntry], rows: Sequence[Prepared], seq: int) -
 
 def to_entry(key: ConversationKey, stored: Stored) -> LogEntry:
     """Decode a row. Raises CorruptRowError naming it."""
-    where = row_name(key, stored)
     try:
-        message = msgspec.structs.replace(_messages.decode(stored.body), id=stored.message_id)
+        message = decode_message(stored.message_id, stored.body)
         counts = decode_counts(stored.counts)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise CorruptRowError(where, str(error)) from error
+        chain = chain_text(stored.chain)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise CorruptRowError(row_name(key, stored), str(error)) from error
     if (message.kind == "message") != bool(stored.chained):
-        raise CorruptRowError(where, f"its kind is {message.kind!r}, its place says otherwise")
+        raise CorruptRowError(row_name(key, stored), f"its kind is {message.kind!r}, its place says otherwise")
     return LogEntry(
         message=message,
         branch=stored.branch,
         position=stored.position,
         seq=stored.seq if stored.chained else None,
-        chain=chain_text(where, stored.chain),
+        chain=chain,
         counts=counts,
     )
 
@@ -197,10 +205,10 @@ def chain_bytes(chain: str) -> bytes:
     return bytes.fromhex(chain[len(RECIPE) + 1 :])
 
 
-def chain_text(where: str, raw: bytes) -> str:
-    """Return a stored chain with its recipe's name. Raises CorruptRowError for the wrong length."""
+def chain_text(raw: bytes) -> str:
+    """Return a stored chain with its recipe's name. Raises ValueError for the wrong length."""
     if len(raw) != HASH_BYTES:
-        raise CorruptRowError(where, f"its chain has {len(raw)} bytes, not {HASH_BYTES}")
+        raise ValueError(f"its chain has {len(raw)} bytes, not {HASH_BYTES}")
     return f"{RECIPE}:{raw.hex()}"
 
 
@@ -219,13 +227,13 @@ def encode_checkpoint(key: CheckpointKey, checkpoint: Checkpoint, expected_versi
     where = f"checkpoint {key} version {checkpoint.version}"
     if checkpoint.version != expected_version + 1:
         raise InputError(f"{where} is not the version after {expected_version}. Number it {expected_version + 1}.")
-    body = _encode(where, checkpoint)
     try:
+        body = _encoder.encode(checkpoint)
         same = _checkpoints.decode(body) == checkpoint
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError(f"{where} cannot be stored: {error}. Nothing was written.") from error
+    except _NOT_JSON as error:
+        raise _unstorable(where, error) from error
     if not same:
-        raise InputError(f"{where} holds a value that JSON would change. Nothing was written.")
+        raise _changed(where)
     return body
 
 

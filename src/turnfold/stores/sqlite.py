@@ -7,12 +7,10 @@ processes may have the file open.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
@@ -32,6 +30,7 @@ from turnfold.stores.rows import (
 )
 from turnfold.stores.sqlite_file import Access, open_file, transaction
 from turnfold.stores.verification import report
+from turnfold.stores.worker import Worker
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -59,22 +58,22 @@ class SqliteStore:
         self.read_only = read_only
         self._busy_timeout_ms = busy_timeout_ms
         self._now_ms = now_ms
-        self._thread: ThreadPoolExecutor | None = None
+        self._worker = Worker("turnfold-sqlite")
         self._connection: sqlite3.Connection | None = None
 
     async def __aenter__(self) -> Self:
-        if self._thread is not None:
+        if self._worker.running:
             raise InputError(f"the store {self.path} is already open. Enter it once.")
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="turnfold-sqlite")
+        self._worker.start()
         try:
             await self._in_thread(self._open)
         except BaseException:
-            await self._close_thread()
+            await self._worker.stop(self._close)
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._close_thread()
+        await self._worker.stop(self._close)
 
     def _open(self) -> None:
         self._connection = open_file(self.path, read_only=self.read_only, busy_timeout_ms=self._busy_timeout_ms)
@@ -84,18 +83,10 @@ class SqliteStore:
             self._connection.close()
             self._connection = None
 
-    async def _close_thread(self) -> None:
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            closed = thread.submit(self._mapped, self._close)
-            thread.shutdown(wait=False)
-            await asyncio.shield(asyncio.wrap_future(closed))
-
     async def _in_thread(self, operation: Callable[[], T]) -> T:
-        if self._thread is None:
+        if not self._worker.running:
             raise StoreUnavailableError("gone", f"{self.path} is not open; use `async with`")
-        future: Future[T] = self._thread.submit(self._mapped, operation)
-        return await asyncio.wrap_future(future)
+        return await self._worker.run(lambda: self._mapped(operation))
 
     def _mapped(self, operation: Callable[[], T]) -> T:
         try:

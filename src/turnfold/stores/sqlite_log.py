@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from turnfold.errors import CorruptRowError, DuplicateMessageError, NotFoundError, VersionConflict
+from turnfold.errors import CorruptRowError, DuplicateMessageError, NotFoundError, StoreError, VersionConflict
 from turnfold.messages.log import MAIN, Branch, ConversationInfo, ConversationKey, LogEntry
 from turnfold.stores.paths import Node, Segment, owner_of_position, owner_of_seq, window
 from turnfold.stores.rows import (
@@ -57,7 +57,7 @@ def all_heads(scope: Scope) -> list[Head]:
 
 
 def _to_head(scope: Scope, row: tuple[Any, ...]) -> Head:
-    *columns, chain, parent = row
+    *columns, parent, chain = row
     node = Node._make(columns)
     branch = Branch(
         name=node.name,
@@ -65,9 +65,16 @@ def _to_head(scope: Scope, row: tuple[Any, ...]) -> Head:
         fork_position=node.fork_position,
         position=node.position,
         seq=node.seq,
-        chain=chain_text(f"{scope.key}: branch {node.name!r}", chain),
+        chain=_chain_of_branch(scope, node.name, chain),
     )
     return Head(node, branch)
+
+
+def _chain_of_branch(scope: Scope, name: str, raw: bytes) -> str:
+    try:
+        return chain_text(raw)
+    except ValueError as error:
+        raise CorruptRowError(f"{scope.key}: branch {name!r}", str(error)) from error
 
 
 def _lookup(scope: Scope, number: int) -> Node:
@@ -112,7 +119,7 @@ def make_head(scope: Scope, name: str, now_ms: int) -> Head:
     return found or _add_branch(scope, Branch(), parent=None, base=None, now_ms=now_ms)
 
 
-def _add_branch(scope: Scope, branch: Branch, *, parent: int | None, base: int | None, now_ms: int) -> Head:
+def _add_branch(scope: Scope, branch: Branch, *, parent: str | None, base: int | None, now_ms: int) -> Head:
     scope.run(
         "add_branch",
         name=branch.name,
@@ -129,8 +136,11 @@ def _add_branch(scope: Scope, branch: Branch, *, parent: int | None, base: int |
 def add_rows(scope: Scope, head: Head, rows: Sequence[Prepared], now_ms: int) -> tuple[LogEntry, ...]:
     """Write rows after a branch's head and move it. Raises DuplicateMessageError."""
     entries, end = place(rows, head.branch)
-    for stored in to_stored(entries, rows, head.branch.seq):
-        _add_row(scope, head.node.number, stored)
+    stored = to_stored(entries, rows, head.branch.seq)
+    try:
+        scope.run_many("add_message", ((scope.number, head.node.number, *row[1:]) for row in stored))
+    except sqlite3.IntegrityError as error:
+        raise _why_refused(scope, head, stored, error) from error
     scope.run(
         "move_head",
         branch=head.node.number,
@@ -142,15 +152,14 @@ def add_rows(scope: Scope, head: Head, rows: Sequence[Prepared], now_ms: int) ->
     return entries
 
 
-def _add_row(scope: Scope, branch: int, stored: Stored) -> None:
-    try:
-        scope.run("add_message", **(stored._asdict() | {"branch": branch}))
-    except sqlite3.IntegrityError as error:
-        if scope.run("has_message", message_id=stored.message_id).fetchone():
-            raise DuplicateMessageError(stored.message_id) from None
-        raise CorruptRowError(
-            f"{scope.key}: branch {stored.branch!r}", f"rows lie beyond its head ({error})"
-        ) from error
+def _why_refused(scope: Scope, head: Head, stored: Sequence[Stored], error: Exception) -> StoreError:
+    """Return the first duplicate's error, looking past the rows that this transaction added before it was refused."""
+    for row in stored:
+        found = scope.run("place_of_id", message_id=row.message_id).fetchone()
+        if found is None or found == (head.node.number, row.position):
+            continue
+        return DuplicateMessageError(row.message_id)
+    return CorruptRowError(f"{scope.key}: branch {head.node.name!r}", f"rows lie beyond its recorded end ({error})")
 
 
 def read(
@@ -190,8 +199,10 @@ def at_seq(connection: sqlite3.Connection, key: ConversationKey, seq: int, *, br
     if not 1 <= seq <= leaf.seq:
         return None
     owner = owner_of_seq(leaf, lambda number: _lookup(scope, number), seq)
-    row = scope.run("row_by_seq", branch=owner.number, seq=seq).fetchone()
-    if row is None:
+    row = scope.run(
+        "row_by_seq", branch=owner.number, seq=seq, fork_position=owner.fork_position, fork_seq=owner.fork_seq
+    ).fetchone()
+    if row is None or (row[1], row[2]) != (seq, 1):
         raise CorruptRowError(f"{key}: branch {owner.name!r} message number {seq}", "it is missing")
     return to_entry(key, Stored(owner.name, *row))
 
@@ -220,7 +231,7 @@ def fork(
         )
     start, base = fork_point(scope, parent, position)
     new = msgspec.structs.replace(start, name=name)
-    return _add_branch(scope, new, parent=parent.node.number, base=base, now_ms=now_ms).branch
+    return _add_branch(scope, new, parent=branch, base=base, now_ms=now_ms).branch
 
 
 def fork_point(scope: Scope, parent: Head, position: int) -> tuple[Branch, int | None]:
@@ -229,8 +240,7 @@ def fork_point(scope: Scope, parent: Head, position: int) -> tuple[Branch, int |
         return Branch(), None
     owner = owner_of_position(parent.node, lambda number: _lookup(scope, number), position)
     (row,) = _rows(scope, Segment(owner, position - 1, position))
-    chain = chain_text(f"{scope.key}: branch {owner.name!r} position {position}", row.chain)
-    return Branch(position=position, seq=row.seq, chain=chain), owner.number
+    return Branch(position=position, seq=row.seq, chain=_chain_of_branch(scope, owner.name, row.chain)), owner.number
 
 
 def branches(connection: sqlite3.Connection, key: ConversationKey) -> tuple[Branch, ...]:

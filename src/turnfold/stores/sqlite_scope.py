@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from turnfold.errors import NotFoundError
 from turnfold.messages.log import ConversationKey
-from turnfold.stores.sqlite_file import run
+from turnfold.stores.sqlite_file import DIALECT, run
+from turnfold.stores.statements import load_statements
 
 
 class Scope(NamedTuple):
@@ -20,6 +22,10 @@ class Scope(NamedTuple):
     def run(self, name: str, /, **values: Any) -> sqlite3.Cursor:
         """Execute a named statement on this conversation."""
         return run(self.connection, name, conversation=self.number, **values)
+
+    def run_many(self, name: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Execute a named statement once for each row. The rows must begin with `number`."""
+        self.connection.executemany(load_statements(DIALECT)[name].sql, rows)
 
 
 def find_scope(connection: sqlite3.Connection, key: ConversationKey) -> Scope | None:

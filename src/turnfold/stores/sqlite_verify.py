@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from turnfold.core.checkpoint import CheckpointKey
 from turnfold.errors import ChainError, CorruptRowError
 from turnfold.messages.log import ConversationKey
-from turnfold.stores.rows import Stored, chain_text, row_name, to_record
+from turnfold.stores.rows import Stored, chain_text, to_record
 from turnfold.stores.sqlite_file import run
 from turnfold.stores.sqlite_log import LARGEST, Head, all_heads, fork_point
 from turnfold.stores.sqlite_scope import Scope, require_scope
@@ -46,7 +46,7 @@ def check_conversation(connection: sqlite3.Connection, key: ConversationKey) -> 
             messages += check_branch(key, start, head.node.fork_seq, _own_rows(scope, head), head.branch)
         for (scenario,) in scope.run("scenarios").fetchall():
             checkpoints += _check_line(scope, scenario)
-    except (ChainError, CorruptRowError) as error:
+    except (ChainError, CorruptRowError, ValueError) as error:
         return Findings(messages, checkpoints, str(error))
     return Findings(messages, checkpoints, None)
 
@@ -72,4 +72,4 @@ def _chain_at(scope: Scope, message_id: str) -> tuple[int, str] | None:
     if row is None:
         return None
     stored = Stored._make(row)
-    return stored.seq, chain_text(row_name(scope.key, stored), stored.chain)
+    return stored.seq, chain_text(stored.chain)

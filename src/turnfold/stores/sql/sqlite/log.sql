@@ -19,16 +19,14 @@ SELECT branch, name, base, fork_position, fork_seq, position, seq
 FROM branches WHERE conversation = :conversation AND branch = :branch;
 
 -- name: branches
--- All branches with their parents' names, oldest first: numbers are given in order of creation.
-SELECT b.branch, b.name, b.base, b.fork_position, b.fork_seq, b.position, b.seq, b.chain, p.name
-FROM branches AS b LEFT JOIN branches AS p ON p.conversation = b.conversation AND p.branch = b.parent
-WHERE b.conversation = :conversation ORDER BY b.branch;
+-- All branches, oldest first: numbers are given in order of creation.
+SELECT branch, name, base, fork_position, fork_seq, position, seq, parent, chain
+FROM branches WHERE conversation = :conversation ORDER BY branch;
 
 -- name: branch_by_name
 -- As `branches`, for one name; its head is all that an append reads.
-SELECT b.branch, b.name, b.base, b.fork_position, b.fork_seq, b.position, b.seq, b.chain, p.name
-FROM branches AS b LEFT JOIN branches AS p ON p.conversation = b.conversation AND p.branch = b.parent
-WHERE b.conversation = :conversation AND b.name = :name;
+SELECT branch, name, base, fork_position, fork_seq, position, seq, parent, chain
+FROM branches WHERE conversation = :conversation AND name = :name;
 
 -- name: add_branch
 -- The next number is taken under the write lock, so it is the order of creation.
@@ -45,13 +43,14 @@ UPDATE branches SET position = :position, seq = :seq, chain = :chain, updated_at
 WHERE conversation = :conversation AND branch = :branch;
 
 -- name: add_message
--- One row. The unique indexes refuse an id the conversation has, on any branch, and a position taken twice.
+-- Run for all rows of an append at once, by place. The unique indexes refuse an id that the conversation has, on any
+-- branch, and a position taken twice.
 INSERT INTO messages (conversation, branch, position, seq, chained, chain, message_id, body, counts)
-VALUES (:conversation, :branch, :position, :seq, :chained, :chain, :message_id, :body, :counts);
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
--- name: has_message
--- Tells a duplicate id from a damaged head when an insert was refused.
-SELECT 1 FROM messages WHERE conversation = :conversation AND message_id = :message_id;
+-- name: place_of_id
+-- Tells which id was there before when an append was refused.
+SELECT branch, position FROM messages WHERE conversation = :conversation AND message_id = :message_id;
 
 -- name: rows
 -- A stretch of one branch's own rows, in order, by the unique index on positions.
@@ -60,9 +59,18 @@ WHERE conversation = :conversation AND branch = :branch AND position > :after AN
 ORDER BY position;
 
 -- name: row_by_seq
--- One look-up, whatever the length: the partial index holds messages only.
+-- Message number n of a branch's own rows, without an index over messages: n grows with the position except at rows
+-- outside the chain, so the last of those before it tells how far the two lie apart. One look-up for it, one for the row.
 SELECT position, seq, chained, chain, message_id, body, counts FROM messages
-WHERE conversation = :conversation AND branch = :branch AND seq = :seq AND chained = 1;
+WHERE conversation = :conversation AND branch = :branch AND position = :seq + coalesce(
+    (
+        SELECT outside.position - outside.seq FROM messages AS outside
+        WHERE outside.conversation = :conversation AND outside.branch = :branch
+        AND outside.chained = 0 AND outside.seq < :seq
+        ORDER BY outside.seq DESC, outside.position DESC LIMIT 1
+    ),
+    :fork_position - :fork_seq
+);
 
 -- name: row_by_id
 -- From any branch: ids are unique in the conversation.

@@ -19,7 +19,7 @@ CREATE TABLE branches (
     conversation INTEGER NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
     branch INTEGER NOT NULL, -- 1, 2, 3... in order of creation
     name TEXT NOT NULL,
-    parent INTEGER,
+    parent TEXT, -- the name of the branch that was asked to be forked
     base INTEGER,
     fork_position INTEGER NOT NULL,
     fork_seq INTEGER NOT NULL,
@@ -42,15 +42,16 @@ CREATE TABLE messages (
     chained INTEGER NOT NULL, -- 1 for kind `message`; other kinds are outside the chain
     chain BLOB NOT NULL,      -- raw hash of the chain up to here
     message_id TEXT NOT NULL,
-    body BLOB NOT NULL,       -- the message as JSON, without its id
+    body BLOB NOT NULL,       -- the message as JSON without its first field, the id
     counts TEXT,              -- tokens by counter name, as JSON
     UNIQUE (conversation, branch, position),
     UNIQUE (conversation, message_id),
     FOREIGN KEY (conversation, branch) REFERENCES branches (conversation, branch) ON DELETE CASCADE
 ) STRICT;
 
--- Message number n of a branch in one look-up.
-CREATE UNIQUE INDEX messages_by_seq ON messages (conversation, branch, seq) WHERE chained = 1;
+-- Rows outside the chain are few. Where the last one before message n lies tells where n lies, so messages need no index
+-- by number; see `row_by_seq`.
+CREATE INDEX messages_outside_chain ON messages (conversation, branch, seq, position) WHERE chained = 0;
 
 CREATE TABLE checkpoints (
     conversation INTEGER NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
