@@ -15,9 +15,9 @@ from typing import Any, assert_never
 import msgspec
 
 from turnfold.core.envelope import raw_summary
-from turnfold.core.excerpt import CUT, Excerpt, excerpt, joined, long_results
+from turnfold.core.excerpt import CUT, Excerpt, excerpt, joined
 from turnfold.core.plan import Mode, SummaryRequest
-from turnfold.core.transcript_lines import Line, escape_role_lines, transcript_lines
+from turnfold.core.transcript_lines import Line, clip, escape_role_lines, transcript_lines
 from turnfold.messages.canonical import js_json
 from turnfold.messages.model import Message
 
@@ -25,6 +25,9 @@ WORD_LIMITS: dict[Mode, int] = {"sliding_window": 300, "all": 500, "bounded_rece
 """Words that the prompt allows (SPEC §6)."""
 
 DEFAULT_SEGMENT_TOKENS = 4_000
+CURRENT_INPUT_CHARS = 4_000
+"""Characters of the user's new line that are shown; it is there to tell what matters, and may be a pasted book."""
+
 NOT_YET = "has not happened yet"
 
 
@@ -57,11 +60,6 @@ def _section_text(text: str, frame: str) -> str:
     return escape_role_lines("\n" + _harmless(text, frame))[1:]
 
 
-def hidden_from(request: SummaryRequest, shown: Excerpt) -> tuple[str, ...]:
-    """Name what is covered but not shown: what the excerpt left out, and the rest of long tool results."""
-    return (*shown.not_shown, *long_results(request.messages, request.tool_result_chars))
-
-
 def material(request: SummaryRequest, shown: Excerpt, *, previous_summary: str | None = None) -> str:
     """Return the material for one call: `shown` is what it shows of the conversation, `previous_summary` the summary so far."""
     match request.input_protocol:
@@ -84,7 +82,7 @@ def _marked(request: SummaryRequest, shown: Excerpt, previous_summary: str | Non
         yield _between(request.frame, "previous summary", _section_text(previous_summary, request.frame))
     yield _between(request.frame, "transcript", shown.text)
     if request.current_input:
-        text = _section_text(request.current_input, request.frame)
+        text = _section_text(_shortened(request.current_input), request.frame)
         yield _between(request.frame, f"current input, {NOT_YET}", text)
 
 
@@ -96,7 +94,11 @@ def _labelled(request: SummaryRequest, shown: Excerpt, previous_summary: str | N
     yield shown.text
     if request.current_input:
         yield f"{mark} Current input ({NOT_YET}):>>>"
-        yield _section_text(request.current_input, request.frame)
+        yield _section_text(_shortened(request.current_input), request.frame)
+
+
+def _shortened(current_input: str) -> str:
+    return clip(current_input, CURRENT_INPUT_CHARS)
 
 
 def _document(request: SummaryRequest, shown: Excerpt, previous_summary: str | None) -> dict[str, Any]:
@@ -109,7 +111,7 @@ def _document(request: SummaryRequest, shown: Excerpt, previous_summary: str | N
     if shown.dropped:
         document["not_shown_characters"] = shown.dropped
     if request.current_input:
-        text = _harmless(request.current_input, request.frame)
+        text = _harmless(_shortened(request.current_input), request.frame)
         document["current_input"] = {"status": NOT_YET.replace(" ", "_"), "text": text}
     return document
 
