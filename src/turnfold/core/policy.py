@@ -23,6 +23,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     `planner` is `sliding_window` (falls back to `all`), `all`, or `bounded_recent`. `floor_aware=False` plans exactly as
     the agent seed does. `max_summary_tokens` None is 10 % of the window, envelope included. `summary_form` is the agent's
     JSON envelope or the plain block of roleplay prompts; `stats_in_text` adds the statistics to the envelope.
+    `fallback_on_failure`: whether the deterministic summarizer steps in when the model failed and the request does not
+    fit; without it the oldest groups are left out of that turn.
     """
 
     planner: Literal["sliding_window", "all", "bounded_recent"] = "sliding_window"
@@ -45,7 +47,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     summary_role: Role = "user"
     summary_form: Literal["agent", "plain"] = "agent"
     stats_in_text: bool = False
+    fallback_on_failure: bool = True
 
     def allowance(self, context_window: int) -> int:
         """Return what the summary message may take at most, in tokens."""
-        return math.floor(context_window * SUMMARY_SHARE) if self.max_summary_tokens is None else self.max_summary_tokens
+        return (
+            math.floor(context_window * SUMMARY_SHARE) if self.max_summary_tokens is None else self.max_summary_tokens
+        )

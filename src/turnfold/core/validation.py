@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
-from turnfold.core.checkpoint import FORMAT_VERSION, Checkpoint, CheckpointRecord, Coverage
+from turnfold.core.checkpoint import FORMAT_VERSION, CheckpointRecord, Coverage
 from turnfold.core.reasons import Reason
 from turnfold.messages.canonical import chain_of, digest
 from turnfold.messages.model import Message
@@ -27,8 +27,8 @@ def _unusable(code: str, detail: str) -> Validity:
     return Validity(status="unusable", reasons=(Reason(code=code, detail=detail),))
 
 
-def validate_record(record: CheckpointRecord, *, fingerprint: str, max_summary_chars: int | None = None) -> Validity:
-    """Check all that does not depend on the history: format, invalidation, fingerprint, the summary's size."""
+def validate_record(record: CheckpointRecord, *, fingerprint: str) -> Validity:
+    """Check all that depends on neither history nor size: format, invalidation, semantic fingerprint."""
     checkpoint = record.checkpoint
     if checkpoint is None:
         detail = f"version {record.version} has format {record.format}; this release knows {FORMAT_VERSION}"
@@ -37,10 +37,14 @@ def validate_record(record: CheckpointRecord, *, fingerprint: str, max_summary_c
         return _unusable("invalidated", record.invalidated)
     if checkpoint.fingerprint != fingerprint:
         return _unusable("fingerprint", "the role, the prompt preset or the protocol is another one now")
-    size = len(checkpoint.summary or "")
-    if max_summary_chars is not None and size > max_summary_chars:
-        return _unusable("summary_size", f"the summary has {size} characters, {max_summary_chars} are allowed")
     return USABLE
+
+
+def validate_size(tokens: int, max_tokens: int) -> Validity:
+    """Check a stored summary's tokens against what a summary may take now."""
+    if tokens <= max_tokens:
+        return USABLE
+    return _unusable("summary_size", f"the summary takes {tokens} tokens, {max_tokens} are allowed")
 
 
 def validate_stored(coverage: Coverage | None, chain_at_count: str | None) -> Validity:
@@ -53,6 +57,15 @@ def validate_stored(coverage: Coverage | None, chain_at_count: str | None) -> Va
     if chain_at_count is None:
         return _unusable("coverage_beyond_branch", f"it covers {coverage.count} messages, the branch has fewer")
     return _unusable("chain", f"the branch differs within the {coverage.count} covered messages")
+
+
+KNOWN_CHANGES = frozenset({"fingerprint", "edited", "order", "count", "chain", "end_removed"})
+"""Reasons that prove a change of history or configuration: such a checkpoint is invalidated before a rebuild."""
+
+
+def is_known_change(validity: Validity) -> bool:
+    """Whether the reasons prove that the checkpoint can never be true of this conversation again."""
+    return validity.status == "unusable" and any(reason.code in KNOWN_CHANGES for reason in validity.reasons)
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,11 +86,16 @@ def connect_carried(coverage: Coverage | None, history: Sequence[Message]) -> Co
     positions = {message.id: index for index, message in enumerate(history)}
     end = positions.get(coverage.last_id)
     if end is None:
-        return Connection(
-            validity=_unusable("end_missing", f"the last covered message {coverage.last_id!r} is not carried")
-        )
+        return Connection(validity=_end_problem(coverage, positions))
     problem = _tail_problem(coverage, history, end) or _start_problem(coverage, history, end, positions)
     return Connection(validity=problem or USABLE, uncovered_from=end + 1)
+
+
+def _end_problem(coverage: Coverage, positions: Mapping[str, int]) -> Validity:
+    """Messages next to the missing end are carried: it was removed. None of them is: the history jumped past it."""
+    if any(message_id in positions for message_id, _ in coverage.tail):
+        return _unusable("end_removed", f"the last covered message {coverage.last_id!r} was removed")
+    return _unusable("end_missing", f"the last covered message {coverage.last_id!r} is not carried")
 
 
 def _tail_problem(coverage: Coverage, history: Sequence[Message], end: int) -> Validity | None:
@@ -91,7 +109,7 @@ def _tail_problem(coverage: Coverage, history: Sequence[Message], end: int) -> V
 
 
 def _start_problem(
-    coverage: Coverage, history: Sequence[Message], end: int, positions: dict[str, int]
+    coverage: Coverage, history: Sequence[Message], end: int, positions: Mapping[str, int]
 ) -> Validity | None:
     start = end + 1 - coverage.count
     if start < 0:
@@ -105,9 +123,3 @@ def _start_problem(
     if chain_of(history[: end + 1]) != coverage.chain:
         return _unusable("chain", "the covered messages were changed")
     return None
-
-
-def carried_from_start(checkpoint: Checkpoint | None, history: Sequence[Message]) -> bool:
-    """Whether the history starts at the first covered message (then nothing of the coverage has left it)."""
-    coverage = checkpoint.coverage if checkpoint else None
-    return coverage is None or (bool(history) and history[0].id == coverage.first_id)

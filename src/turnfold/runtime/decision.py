@@ -12,6 +12,7 @@ from turnfold.core.checkpoint import Checkpoint
 from turnfold.core.plan import Plan, Trigger
 from turnfold.core.reasons import Reason
 from turnfold.messages.model import Message, Tool, Usage
+from turnfold.ports import TokenCounter
 
 Outcome: TypeAlias = Literal["unchanged", "reused", "compacted", "trimmed", "shadow"]
 Persistence: TypeAlias = Literal["not_needed", "saved", "failed", "conflict", "unknown", "not_allowed"]
@@ -75,3 +76,41 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
     plan: Plan | None = None
     summary: str | None = None
+
+
+def prepared_from(
+    decision: Decision,
+    *,
+    tools: tuple[Tool, ...],
+    budget: Budget,
+    counter: TokenCounter,
+    persistence: Persistence,
+    version: int | None,
+    summary: str | None,
+    reasons: tuple[Reason, ...],
+) -> Prepared:
+    """Return the result of a decision. `version` and `summary` are of the checkpoint that later turns will find."""
+    return Prepared(
+        messages=decision.messages,
+        tools=tools,
+        tokens=decision.tokens,
+        tokens_before=decision.tokens_before,
+        messages_before=decision.messages_before,
+        messages_after=decision.messages_after,
+        message_tokens_before=decision.message_tokens_before,
+        message_tokens_after=decision.message_tokens_after,
+        budget=budget,
+        counter=counter.name,
+        exact=counter.exact,
+        outcome=decision.outcome,
+        persistence=persistence,
+        trigger=decision.trigger,
+        version=version,
+        reasons=reasons,
+        calls=decision.calls,
+        candidates=decision.candidates,
+        milliseconds=decision.milliseconds,
+        usage=decision.usage,
+        plan=decision.plan,
+        summary=summary,
+    )

@@ -7,7 +7,6 @@ the newest checkpoint that is true of the branch (SPEC §12).
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -15,7 +14,6 @@ from typing import Self
 import msgspec
 
 from turnfold.core.anchoring import PREPARED_TOKENS, correction_factor
-from turnfold.core.breakers import Breaker
 from turnfold.core.budget import Budget, corrected, with_input_budget
 from turnfold.core.checkpoint import CheckpointKey, NextCheckpoint
 from turnfold.core.groups import is_final
@@ -26,14 +24,15 @@ from turnfold.core.summary_row import summary_message
 from turnfold.core.view import closed_under_tools
 from turnfold.errors import ContextOverflowError, NotFoundError, StoreError, VersionConflict
 from turnfold.messages.canonical import digest_text
-from turnfold.messages.log import Branch, ConversationKey, LogEntry
+from turnfold.messages.log import MAIN, Branch, ConversationKey, LogEntry
 from turnfold.messages.model import Message, Tool, text_message
 from turnfold.ports import Store
+from turnfold.runtime.breaking import BreakerKeeper, BreakerState
 from turnfold.runtime.compactor import Compactor
-from turnfold.runtime.decision import Decision, Persistence, Prepared
+from turnfold.runtime.decision import Decision, Persistence, Prepared, prepared_from
+from turnfold.runtime.documents import Document
 from turnfold.runtime.events import CompactionStarted, Event, Listener, ending
 from turnfold.runtime.meter import Meter
-from turnfold.session.documents import BreakerState, Document, Pins, Standing
 from turnfold.session.track import Track
 
 SCENARIO = "session"
@@ -42,6 +41,18 @@ MAX_OVERFLOWS = 3
 
 OVERFLOW_SHRINK = 0.85
 """After an overflow the next request may take this share of the one that the provider refused."""
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which branch is in use."""
+
+    branch: str = MAIN
+
+
+class Pins(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The pinned message ids, in the order they were pinned."""
+
+    ids: tuple[str, ...] = ()
 
 
 class Session:
@@ -73,7 +84,9 @@ class Session:
         self._lock = asyncio.Lock()
         self._standing = Document(store, key, "standing", Standing())
         self._pins = Document(store, key, "pins", Pins())
-        self._breaker = Document(store, key, "breaker", BreakerState())
+        self._breakers = BreakerKeeper(
+            store, key, SCENARIO, configuration=compactor.configuration(budget), turns_since=self._turns_since
+        )
         self._prepared_tokens: int | None = None
         self._overflows = 0
         self._pinned: frozenset[str] = frozenset()
@@ -215,20 +228,18 @@ class Session:
         self, budget: Budget, trigger: Trigger | None, focus: str | None, *, allow_model: bool
     ) -> Prepared:
         situation = await self._situation()
-        state = await self._breaker.read()
-        turns = await self._turns_since(state)
         decision = await self.compactor.decide(
             situation,
             budget,
             meter=self._meter,
             upcoming=self._upcoming(),
             trigger=trigger,
-            allow_model=allow_model and state.breaker.allows(trigger or "context_pressure", turns, self._configuration),
+            may_call=self._breakers.allows if allow_model else _never,
             focus=focus,
             on_start=self._starting,
         )
         persistence, problems = await self._persist(decision)
-        await self._note_breaker(decision, state.breaker)
+        await self._breakers.note(decision, position=self._track.position)
         prepared = self._result(decision, budget, persistence, problems)
         self._prepared_tokens = prepared.tokens
         self._tell(ending(prepared))
@@ -270,57 +281,24 @@ class Session:
     def _result(
         self, decision: Decision, budget: Budget, persistence: Persistence, problems: tuple[Reason, ...]
     ) -> Prepared:
-        checkpoint = decision.checkpoint or self._track.checkpoint
-        counter = self._meter.counter
-        return Prepared(
-            messages=decision.messages,
+        kept = self._track.checkpoint
+        shown = decision.checkpoint or kept
+        return prepared_from(
+            decision,
             tools=self.tools,
-            tokens=decision.tokens,
-            tokens_before=decision.tokens_before,
-            messages_before=decision.messages_before,
-            messages_after=decision.messages_after,
-            message_tokens_before=decision.message_tokens_before,
-            message_tokens_after=decision.message_tokens_after,
             budget=budget,
-            counter=counter.name,
-            exact=counter.exact,
-            outcome=decision.outcome,
+            counter=self._meter.counter,
             persistence=persistence,
-            trigger=decision.trigger,
-            version=self._track.checkpoint.version if self._track.checkpoint else None,
+            version=kept.version if kept else None,
+            summary=shown.summary if shown else None,
             reasons=(*self._track.reasons, *decision.reasons, *problems),
-            calls=decision.calls,
-            candidates=decision.candidates,
-            milliseconds=decision.milliseconds,
-            usage=decision.usage,
-            plan=decision.plan,
-            summary=checkpoint.summary if checkpoint else None,
         )
 
     # -- breakers ------------------------------------------------------------------------------------------------
 
-    @property
-    def _configuration(self) -> str:
-        compactor = self.compactor
-        return digest_text(compactor.summarizer.name, repr(compactor.policy), repr(self.budget), compactor.counter.name)
-
     async def _turns_since(self, state: BreakerState) -> int:
-        """Count the closed turns since the breaker's state was written; only needed while it is open."""
-        if state.breaker.opened_at is None:
-            return 0
-        try:
-            entries = await self.store.read(self.key, branch=self.branch, after=state.position)
-        except NotFoundError:
-            return 0
+        entries = await self.store.read(self.key, branch=self.branch, after=state.position)
         return sum(is_final(entry.message) for entry in entries)
-
-    async def _note_breaker(self, decision: Decision, breaker: Breaker) -> None:
-        changed = breaker.after(decision.verdict, decision.trigger or "manual", 0, self._configuration)
-        if changed == breaker:
-            return
-        state = BreakerState(breaker=changed, position=self._track.position)
-        with contextlib.suppress(StoreError):  # it only saves money; the turn, and its own report of the store, go on
-            await self._breaker.change(lambda _: state)
 
     # -- events --------------------------------------------------------------------------------------------------
 
@@ -406,6 +384,10 @@ class Session:
     async def _change_pins(self, change: Callable[[tuple[str, ...]], tuple[str, ...]]) -> None:
         pins = await self._pins.change(lambda pins: Pins(ids=change(pins.ids)))
         self._pinned = frozenset(pins.ids)
+
+
+async def _never(_: Trigger) -> bool:
+    return False
 
 
 def _split_incoming(history: tuple[Message, ...]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:

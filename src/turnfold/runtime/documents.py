@@ -1,4 +1,4 @@
-"""The small documents that a session keeps beside the log: the branch in use, pins, and the breakers' state."""
+"""Small documents of a conversation, kept beside its log: read and changed by compare-and-swap."""
 
 from __future__ import annotations
 
@@ -7,34 +7,14 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from turnfold.core.breakers import Breaker
 from turnfold.errors import CorruptRowError, VersionConflict
-from turnfold.messages.log import MAIN, ConversationKey
+from turnfold.messages.log import ConversationKey
 from turnfold.ports import StateStore
 
 D = TypeVar("D", bound=msgspec.Struct)
 
 RETRIES = 16
 """Lost races in a row after which something else is wrong; each retry re-reads what the winner wrote."""
-
-
-class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Which branch is in use."""
-
-    branch: str = MAIN
-
-
-class Pins(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The pinned message ids, in the order they were pinned."""
-
-    ids: tuple[str, ...] = ()
-
-
-class BreakerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The breaker, and the position in the branch from which closed turns count."""
-
-    breaker: Breaker = Breaker()
-    position: int = 0
 
 
 class Document(Generic[D]):

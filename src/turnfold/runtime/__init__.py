@@ -1,0 +1,1 @@
+"""Load, plan, summarize, adopt, persist: decisions carried out (SPEC §10)."""
