@@ -13,10 +13,18 @@ from msgspec.structs import replace
 from turnfold.errors import TranscriptError
 from turnfold.messages.canonical import js_json
 from turnfold.messages.model import Message, Text, Tool, Usage
-from turnfold.transcripts.anthropic_messages import FORMAT, BadMessage, BlockReader, decode_message, encode_messages
+from turnfold.transcripts.anthropic_messages import (
+    FORMAT,
+    BadMessage,
+    BlockReader,
+    KeptMessage,
+    decode_message,
+    encode_messages,
+)
 from turnfold.transcripts.document import Entry, Event, Problem, Start, Transcript
 from turnfold.transcripts.naming import Namer
 from turnfold.transcripts.reading import count_of, extras, keep, rows, text_of
+from turnfold.transcripts.wire import KeptLayout, kept_of
 
 _CURE: Final = "Repair the message or remove it."
 _OWN_BLOCKS: Final = frozenset(
@@ -227,8 +235,7 @@ def _encode_system(messages: Sequence[Message], *, verbatim: bool) -> Any:
     texts = [part.text for message in messages for part in message.parts if isinstance(part, Text)]
     if not any(text.strip() for text in texts):
         return ""
-    kept = messages[0].metadata.get(FORMAT)
-    kept = kept if isinstance(kept, dict) and len(messages) == 1 else {}
+    kept = kept_of(messages[0].metadata, FORMAT, KeptMessage) if len(messages) == 1 else {}
     if len(texts) == 1 and kept.get("form") != "list":
         return texts[0]
     rest = kept.get("parts", {}) if verbatim else {}
@@ -277,8 +284,7 @@ def _mark(message: dict[str, Any], *, first: bool) -> None:
 def encode(transcript: Transcript) -> Iterator[bytes]:
     """Yield the main path: one message a line for files of lines, else one document on one line."""
     own = transcript.format == FORMAT
-    kept = transcript.metadata.get(FORMAT)
-    layout = kept if isinstance(kept, dict) else {}
+    layout = kept_of(transcript.metadata, FORMAT, KeptLayout)
     body = encode_request(transcript.messages, transcript.tools, verbatim=own)
     if own and not layout:
         yield from (_line(message) for message in body["messages"])

@@ -6,21 +6,35 @@ right after the calls, before any text (documented rule), and roles alternate.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, assert_never
+
+import msgspec
 
 from turnfold.messages.canonical import js_json
 from turnfold.messages.model import Image, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from turnfold.transcripts.naming import Namer
 from turnfold.transcripts.reading import extras, keep, text_of
-from turnfold.transcripts.wire import arguments_object, call_id, opaque_object
+from turnfold.transcripts.wire import CallIds, arguments_object, json_object, kept_of, opaque_object, tool_name
 
 FORMAT: Final = "anthropic"
 NO_TEXT: Final = "[empty message]"
 """Stands for a user message without content: the API refuses empty and blank text blocks."""
 NO_USER: Final = "[The conversation begins with the assistant's message.]"
 """Opens a request whose first message would be the assistant's: the API wants the user's first."""
+
+
+MEDIA_TYPES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""Kinds of images that the API takes (documented)."""
+
+
+class KeptMessage(msgspec.Struct):
+    """What a message keeps under `metadata["anthropic"]`."""
+
+    form: str = ""
+    id: bool = False
+    fields: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = {}
 
 
 class BadMessage(ValueError):
@@ -157,8 +171,9 @@ def encode_messages(messages: Iterable[Message], *, verbatim: bool = False) -> l
     signature. With `verbatim`, unknown fields that were read come back too (files; a client's own request).
     """
     out: list[dict[str, Any]] = []
+    ids = CallIds()
     for message in messages:
-        writer = _Writer(message, verbatim=verbatim)
+        writer = _Writer(message, ids, verbatim=verbatim)
         blocks = writer.blocks()
         if not blocks:
             continue
@@ -190,10 +205,9 @@ def _strip_end(out: list[dict[str, Any]]) -> None:
 class _Writer:
     """Writes the blocks of one message."""
 
-    def __init__(self, source: Message, *, verbatim: bool) -> None:
-        found = source.metadata.get(FORMAT)
-        self.kept: dict[str, Any] = found if isinstance(found, dict) else {}
-        self.source, self.verbatim = source, verbatim
+    def __init__(self, source: Message, ids: CallIds, *, verbatim: bool) -> None:
+        self.kept = kept_of(source.metadata, FORMAT, KeptMessage)
+        self.source, self.ids, self.verbatim = source, ids, verbatim
 
     def content(self, blocks: list[dict[str, Any]]) -> Any:
         if len(blocks) == 1 and blocks[0].keys() == {"type", "text"} and self.kept.get("form") != "list":
@@ -224,15 +238,10 @@ class _Writer:
                     yield {"type": "text", "text": text, **rest}
             case Reasoning():
                 yield from _thinking(part, verbatim=self.verbatim)
-            case ToolCall(id=given, name=name, arguments=arguments):
-                block = {"type": "tool_use", "id": call_id(given), "name": name, "input": arguments_object(arguments)}
-                yield {**block, **rest}
+            case ToolCall():
+                yield {**self.call(part), **rest}
             case Image():
-                yield (
-                    {**encode_image(part), **rest}
-                    if self.source.role != "assistant"
-                    else {"type": "text", "text": "[image]"}
-                )
+                yield {**self.image(part), **rest}
             case Opaque():
                 known = opaque_object(part, FORMAT)
                 if known:
@@ -242,8 +251,19 @@ class _Writer:
             case _ as never:
                 assert_never(never)
 
+    def call(self, call: ToolCall) -> dict[str, Any]:
+        given = arguments_object(call.arguments)
+        return {"type": "tool_use", "id": self.ids.call(call.id), "name": tool_name(call.name), "input": given}
+
+    def image(self, image: Image) -> dict[str, Any]:
+        """Return an image block where the API takes it, else a word in its place."""
+        known = image.data is None or image.media_type in MEDIA_TYPES or self.verbatim
+        if self.source.role == "assistant" or not known:
+            return {"type": "text", "text": f"[image{f' of type {image.media_type}' if image.media_type else ''}]"}
+        return encode_image(image)
+
     def result(self, result: ToolResult) -> dict[str, Any]:
-        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_id(result.call_id)}
+        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": self.ids.result(result.call_id)}
         content = [item for index, part in enumerate(result.content) for item in self.part(index, part)]
         if content:
             block["content"] = self.content(content)
@@ -258,7 +278,7 @@ def _thinking(part: Reasoning, *, verbatim: bool) -> Iterator[dict[str, Any]]:
     """Yield reasoning that came from this API as it came; other reasoning has no signature and cannot be sent."""
     if part.provider != FORMAT or not part.payload:
         return
-    payload = json.loads(part.payload)
+    payload = json_object(part.payload) or {}
     if payload.get("type") == "redacted_thinking":
         yield payload
     elif payload.get("signature") or verbatim:
@@ -268,7 +288,7 @@ def _thinking(part: Reasoning, *, verbatim: bool) -> Iterator[dict[str, Any]]:
 def encode_image(image: Image) -> dict[str, Any]:
     """Return an image block."""
     if image.data is not None:
-        source = {"type": "base64", "media_type": image.media_type or "image/png", "data": image.data}
+        source = {"type": "base64", "media_type": image.media_type or "", "data": image.data}
     else:
         source = {"type": "url", "url": image.url or ""}
     return {"type": "image", "source": source}

@@ -7,7 +7,6 @@ Three layouts carry the same messages: session rows (`session`, `message`, `comp
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -36,6 +35,7 @@ from turnfold.transcripts.letta_messages import (
 from turnfold.transcripts.naming import Namer
 from turnfold.transcripts.reading import Row, epoch_ms, extras, keep, rows, text_of
 from turnfold.transcripts.tree import Node, unroll
+from turnfold.transcripts.wire import KeptLayout, json_object, kept_of
 
 
 def recognizes(value: Any) -> bool:
@@ -239,7 +239,7 @@ def _with_row(message: Message, key: str, row: dict[str, Any]) -> Message:
 
 def encode(transcript: Transcript) -> Iterator[bytes]:
     """Yield the main path in the layout it was read from; other transcripts give one bare message a line."""
-    layout = namespace_of(transcript.metadata)
+    layout = kept_of(transcript.metadata, FORMAT, KeptLayout)
     if layout.get("layout") == "messages":
         body = [encode_message(message) for message in transcript.messages]
         yield _line({"messages": body, **layout.get("fields", {})})
@@ -265,7 +265,7 @@ def _with_opaque(transcript: Transcript, opaque: dict[str | None, list[str]]) ->
         while pending:
             payload = pending.pop(0)
             yield payload.encode() + b"\n"
-            key = json.loads(payload).get("id") if payload.startswith("{") else None
+            key = (json_object(payload) or {}).get("id")
             pending.extend(opaque.pop(key, ()) if isinstance(key, str) else ())
     yield from (payload.encode() + b"\n" for rest in opaque.values() for payload in rest)
 
@@ -275,7 +275,7 @@ def _line(value: Any) -> bytes:
 
 
 def _encode_row(message: Message) -> dict[str, Any]:
-    namespace = namespace_of(message.metadata)
+    namespace = namespace_of(message)
     row = dict(namespace.get("row") or {"type": "message", "id": message.id})
     inner = encode_message(message)
     if "message_id" in namespace:

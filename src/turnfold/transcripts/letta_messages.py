@@ -9,6 +9,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
+
 from turnfold.messages.canonical import js_json
 from turnfold.messages.model import (
     Image,
@@ -24,6 +26,7 @@ from turnfold.messages.model import (
     Usage,
 )
 from turnfold.transcripts.reading import count_of, epoch_ms, extras, keep, text_of
+from turnfold.transcripts.wire import json_object, kept_of, opaque_object
 
 FORMAT: Final = "letta"
 LETTA_ROLES: Final[dict[str, Role]] = {
@@ -45,6 +48,20 @@ _USAGE: Final = {
     "cacheWrite": "cache_write",
     "totalTokens": "total",
 }
+
+
+class _Kept(msgspec.Struct):
+    """What a message keeps under `metadata["letta"]`."""
+
+    form: str = ""
+    no_id: bool = False
+    message_id: str = ""
+    timestamp: Any = None
+    fields: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+    usage: dict[str, Any] = {}
+    row: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = {}
 
 
 class BadRow(ValueError):
@@ -191,10 +208,9 @@ def _is_index(key: str) -> bool:
     return key.isascii() and key.isdigit() and len(key) <= 10 and str(int(key)) == key and int(key) < _INDEX_KEYS
 
 
-def namespace_of(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return what a message or transcript read from this format kept for writing it again."""
-    found = metadata.get("letta")
-    return found if isinstance(found, dict) else {}
+def namespace_of(message: Message) -> dict[str, Any]:
+    """Return what a message read from this format kept for writing it again."""
+    return kept_of(message.metadata, FORMAT, _Kept)
 
 
 def encode_message(message: Message) -> dict[str, Any]:
@@ -207,7 +223,7 @@ class _Writer:
     """Writes one message object from a Message and the fields kept with it."""
 
     def __init__(self, message: Message) -> None:
-        self.message, self.namespace = message, namespace_of(message.metadata)
+        self.message, self.namespace = message, namespace_of(message)
         self.fields = dict(self.namespace.get("fields", {}))
         self.head = {} if self.namespace.get("no_id") else {"id": message.id}
 
@@ -269,16 +285,15 @@ def _encode_part(part: Part) -> dict[str, Any]:
         case Text(text=text):
             return {"type": "text", "text": text}
         case Reasoning(text=text, payload=payload, provider=provider):
-            rest = json.loads(payload) if payload and provider == FORMAT else {}
+            rest = (json_object(payload) if provider == FORMAT else None) or {}
             return {"type": "thinking", "thinking": text, **rest}
         case ToolCall(id=call_id, name=name, arguments=arguments):
             return {"type": "toolCall", "id": call_id, "name": name, "arguments": _arguments(arguments)}
         case Image(media_type=media_type, data=data, url=url):
             value = {"type": "image", "mimeType": media_type, "data": data, "url": url}
             return {key: item for key, item in value.items() if item is not None}
-        case Opaque(source=source, payload=payload):
-            known = json.loads(payload) if source == FORMAT else None
-            return known if isinstance(known, dict) else {"type": "text", "text": f"[{source} content]"}
+        case Opaque(source=source):
+            return opaque_object(part, FORMAT) or {"type": "text", "text": f"[{source} content]"}
         case ToolResult():
             return {"type": "text", "text": "\n".join(item.text for item in part.content if isinstance(item, Text))}
 

@@ -16,6 +16,7 @@ from turnfold.transcripts.document import Entry, Event, Problem, Start, Transcri
 from turnfold.transcripts.naming import Namer
 from turnfold.transcripts.openai_chat_messages import FORMAT, BadMessage, Reader, decode_usage, encode_messages
 from turnfold.transcripts.reading import epoch_ms, extras, keep, rows, text_of
+from turnfold.transcripts.wire import KeptLayout, kept_of
 
 _CURE: Final = "Repair the message or remove it."
 
@@ -172,10 +173,9 @@ def encode_request(
 
 def encode(transcript: Transcript) -> Iterator[bytes]:
     """Yield the main path: one message a line for files of lines, else one document on one line."""
-    layout = transcript.metadata.get(FORMAT)
-    layout = layout if isinstance(layout, dict) else {"layout": "document", "fields": {}}
+    layout = kept_of(transcript.metadata, FORMAT, KeptLayout)
     messages = encode_messages(transcript.messages, verbatim=transcript.format == FORMAT)
-    if transcript.format == FORMAT and FORMAT not in transcript.metadata:
+    if transcript.format == FORMAT and not layout:
         yield from (_line(message) for message in messages)
     elif layout.get("layout") == "list":
         yield _line(messages)

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, assert_never
 
+import msgspec
 from msgspec.structs import replace
 
 from turnfold.messages.canonical import js_json
 from turnfold.messages.model import Image, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult, Usage
 from turnfold.transcripts.naming import Namer
 from turnfold.transcripts.reading import count_of, extras, keep, text_of
-from turnfold.transcripts.wire import call_id, opaque_object
+from turnfold.transcripts.wire import CallIds, kept_of, opaque_object, tool_name
 
 FORMAT: Final = "openai_chat"
 _ROLES: Final[dict[str, Role]] = {
@@ -32,6 +33,21 @@ _NAME: Final = re.compile(r"[^\s<|\\/>]{1,64}")
 _DATA_URL: Final = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
 IMAGES_FOLLOW: Final = "Images that the tool results above refer to:"
 """Opens the user message that carries images of tool results, since tool messages hold text only (API reference)."""
+
+
+class _Kept(msgspec.Struct):
+    """What a message keeps under `metadata["openai_chat"]`."""
+
+    role: str = ""
+    form: str = ""
+    id: bool = False
+    name: bool = False
+    images: bool = False
+    function_call: bool = False
+    custom: list[str] = []
+    fields: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = {}
+    calls: dict[str, dict[str, Any]] = {}
 
 
 class BadMessage(ValueError):
@@ -206,8 +222,9 @@ def encode_messages(
     """
     out: list[dict[str, Any]] = []
     images: list[Image] = []
+    ids = CallIds()
     for message in messages:
-        writer = _Writer(message, reasoning=reasoning or verbatim, verbatim=verbatim)
+        writer = _Writer(message, ids, reasoning=reasoning or verbatim, verbatim=verbatim)
         if message.role == "tool":
             out.extend(writer.result(result) for result in message.results)
             images.extend(writer.moved_images())
@@ -228,10 +245,9 @@ def _images_message(images: list[Image]) -> list[dict[str, Any]]:
 class _Writer:
     """Writes one message; `kept` is what was kept of fields that turnfold has no place for."""
 
-    def __init__(self, source: Message, *, reasoning: bool, verbatim: bool) -> None:
-        found = source.metadata.get(FORMAT)
-        self.kept: dict[str, Any] = found if isinstance(found, dict) else {}
-        self.source, self.reasoning, self.verbatim = source, reasoning, verbatim
+    def __init__(self, source: Message, ids: CallIds, *, reasoning: bool, verbatim: bool) -> None:
+        self.kept = kept_of(source.metadata, FORMAT, _Kept)
+        self.source, self.ids, self.reasoning, self.verbatim = source, ids, reasoning, verbatim
 
     def head(self) -> dict[str, Any]:
         role = {"role": self.kept.get("role", self.source.role)}
@@ -272,17 +288,27 @@ class _Writer:
         content = self.content(result.content, empty="")
         if self.kept.get("role") == "function":
             return {**self.head(), "name": result.name or "", "content": content, **self.rest()}
-        value = {**self.head(), "tool_call_id": call_id(result.call_id), "content": content}
+        value = {**self.head(), "tool_call_id": self.ids.result(result.call_id), "content": content}
         if self.verbatim and result.name is not None and self.kept.get("name"):
             value["name"] = result.name
         return {**value, **self.rest()}
 
     def call(self, call: ToolCall) -> dict[str, Any]:
         rest = self.kept.get("calls", {}).get(call.id, {})
-        value: dict[str, Any] = {"id": call_id(call.id)}
+        value: dict[str, Any] = {"id": self.ids.call(call.id)}
         if call.id in self.kept.get("custom", ()):
-            return {**value, "type": "custom", "custom": {"name": call.name, "input": call.arguments}, **rest}
-        return {**value, "type": "function", "function": {"name": call.name, "arguments": call.arguments}, **rest}
+            return {
+                **value,
+                "type": "custom",
+                "custom": {"name": tool_name(call.name), "input": call.arguments},
+                **rest,
+            }
+        return {
+            **value,
+            "type": "function",
+            "function": {"name": tool_name(call.name), "arguments": call.arguments},
+            **rest,
+        }
 
     def moved_images(self) -> list[Image]:
         """Return the images of tool results, unless the client itself had them in a tool message."""
