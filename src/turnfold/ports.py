@@ -53,6 +53,9 @@ class Summarizer(Protocol):
     def deterministic(self) -> bool:
         """True when no model is called: it costs nothing, and equal requests give equal answers."""
 
+    def generation_room(self, request: SummaryRequest) -> int | None:
+        """Tokens that its window leaves for the answer to this request; None when unknown, or when it has no window."""
+
     async def summarize(self, request: SummaryRequest, calls: CallBudget) -> SummaryDraft:
         """Return a draft. Takes from `calls` before every paid call.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from turnfold.core.system_prompt import CompiledPrompt
 from turnfold.messages.canonical import GENESIS, chain_of, digest
 from turnfold.messages.log import ConversationKey
 from turnfold.messages.model import Message, Usage
@@ -116,7 +117,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `summary` is the raw summary (None when only masks were set before any summary) and `summary_mode` the plan that it was
     written for, `structured` its parsed form for
     `structured_json`. `pins` are the covered pinned ids shown verbatim, `open_request_id` the covered request of the turn
-    that was open, `folded` the ids of memory updates and reminders that the recompiled prompt made obsolete.
+    that was open, `folded` the ids of memory updates and reminders that the recompiled `prompt` made obsolete.
     """
 
     version: int
@@ -134,6 +135,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pins: tuple[str, ...] = ()
     open_request_id: str | None = None
     folded: tuple[str, ...] = ()
+    prompt: CompiledPrompt | None = None
 
 
 class NextCheckpoint(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ without looking at the rest: about n log n for n passages, and no passage is com
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -17,11 +17,11 @@ REPEAT = 0.15
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A passage to choose. `terms` maps a term to its worth, `cost` is in tokens, `opening` the tokens that the first
+    """A passage to choose. `terms` pairs each of its terms, once, with its worth, `cost` is in tokens, `opening` the tokens that the first
     chosen passage of its `block` adds (the speaker's label).
     """
 
-    terms: Mapping[str, float]
+    terms: tuple[tuple[str, float], ...]
     cost: float
     block: int
     opening: float = 0.0
@@ -33,7 +33,7 @@ class Cover:
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self._candidates = candidates
-        self._said: dict[str, int] = {}
+        self._worth: dict[str, float] = {}  # of saying a term once more, as a share of the first time
         self._blocks: set[int] = set()
         self._siblings: dict[int, list[int]] = {}
         self._taken: set[int] = set()
@@ -66,8 +66,8 @@ class Cover:
 
     def _gain(self, index: int) -> float:
         candidate = self._candidates[index]
-        said = self._said
-        worth = sum(value * REPEAT ** said.get(term, 0) for term, value in candidate.terms.items())
+        share = self._worth.get
+        worth = sum([value * share(term, 1.0) for term, value in candidate.terms])
         return candidate.factor * worth / (self._cost(index) or 1.0)
 
     def _cost(self, index: int) -> float:
@@ -78,8 +78,8 @@ class Cover:
         """Record a choice. Its block is open now, so the gains of its neighbours rise: they enter the heap again."""
         candidate = self._candidates[index]
         self._taken.add(index)
-        for term in candidate.terms:
-            self._said[term] = self._said.get(term, 0) + 1
+        for term, _ in candidate.terms:
+            self._worth[term] = self._worth.get(term, 1.0) * REPEAT
         if candidate.block in self._blocks:
             return
         self._blocks.add(candidate.block)

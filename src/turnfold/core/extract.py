@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from turnfold.core.coverage import Candidate, Cover
-from turnfold.core.passages import EARLIER, Passage, conversation_language, passages_of
+from turnfold.core.identifiers import KIND_WEIGHTS, mentions
+from turnfold.core.passages import EARLIER, TOOL, Passage, conversation_language, passages_of
 from turnfold.core.plan import SummaryRequest
 from turnfold.core.sections import HEADINGS, Section, heading, layout
 from turnfold.core.text.commonness import information
@@ -22,6 +23,8 @@ HEADINGS_FROM = 150
 """Tokens: a smaller summary has no room for headings."""
 GOALS_SHARE, GOALS_MOST = 0.1, 5
 STATE_SHARE, STATE_MOST = 0.12, 4
+IDENTIFIER = 1.5
+"""What an identifier of weight 1 is worth beside a word."""
 FOCUS = 2.0
 """How much a term of the caller's focus counts against another one."""
 
@@ -84,17 +87,27 @@ class _Extract:
         per_char = self._request.max_tokens / max(self._request.max_chars, 1)
         found: list[Candidate] = []
         for passage in self._passages:
-            worth = {term: information(term) * (FOCUS if term in focus else 1.0) for term in terms(passage.text)}
-            worth = {term: value for term, value in worth.items() if value}
+            worth = self._worth(passage, focus)
             cost = max(self._count(" " + passage.text), len(passage.text) * per_char) if worth else 1.0
             speaker = passage.speaker
             if speaker not in labels:
                 labels[speaker] = float(self._count(f"\n{speaker}: "))
             factor = passage.factor * (FOCUS if focus and not focus.isdisjoint(worth) else 1.0)
             found.append(
-                Candidate(terms=worth, cost=cost, block=passage.message, opening=labels[speaker], factor=factor)
+                Candidate(terms=tuple(worth.items()), cost=cost, block=passage.message, opening=labels[speaker], factor=factor)
             )
         return found
+
+    def _worth(self, passage: Passage, focus: frozenset[str]) -> dict[str, float]:
+        """What each term of a passage is worth; an identifier counts beside the words that it is made of."""
+        worth: dict[str, float] = {}
+        for term in terms(passage.text):
+            value = information(term)
+            if value:
+                worth[term] = value * FOCUS if term in focus else value
+        for mention in mentions(passage.text, names=passage.factor != TOOL):
+            worth["\0" + mention.key] = IDENTIFIER * KIND_WEIGHTS[mention.kind]
+        return worth
 
     def _take(self, among: list[int], room: float, share: float, most: int, section: Section) -> float:
         before = room * share

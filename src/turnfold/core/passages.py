@@ -27,9 +27,9 @@ RESULT_LINES = 6
 ERROR_LINES = 4
 """Most error lines of one tool result."""
 
-QUESTION, CODE, TOOL, OWN = 0.7, 0.4, 0.5, 1.1
+QUESTION, CODE, TOOL, OWN, ANSWER = 0.7, 0.4, 0.5, 1.1, 0.8
 """Factors: a question asks more than it tells; code and tool output are long and can be found again; who speaks of
-"I" or "my" tells a fact."""
+"I" or "my" tells a fact; a nameless assistant gives advice and repeats what it was told."""
 
 
 class Passage(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,7 +116,7 @@ def _spoken(index: int, message: Message, text: str, speakers: Speakers, technic
                 speaker=speaker,
                 text=clean,
                 section="errors" if trouble else "happened",
-                factor=_factor(clean),
+                factor=_factor(clean) * (ANSWER if message.role == "assistant" and speakers.is_role(speaker) else 1.0),
                 wish=message.role == "user" and _WISH.search(clean) is not None,
             )
 

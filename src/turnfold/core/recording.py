@@ -30,6 +30,7 @@ def summary_checkpoint(
         pins=tuple(pin.id for pin in situation.pins_after(covered)),
         open_request_id=request.id if request is not None and request.id not in kept else None,
         folded=situation.folded_ids(),
+        prompt=situation.prompt_after,
         audit=audit,
     )
 
@@ -41,13 +42,15 @@ def masked_checkpoint(
     old, pins = situation.checkpoint, tuple(pin.id for pin in situation.covered_pins)
     request_id = situation.request.id if situation.request else None
     if old is None:
-        old = Checkpoint(
+        return Checkpoint(
             version=upcoming.version,
             created_at=upcoming.created_at,
             fingerprint=upcoming.fingerprint,
             audit=audit,
+            masks=masks,
+            folded=situation.folded_ids(),
+            prompt=situation.prompt_after,
         )
-        return msgspec.structs.replace(old, masks=masks, folded=situation.folded_ids())
     return msgspec.structs.replace(
         old,
         version=upcoming.version,
@@ -57,4 +60,5 @@ def masked_checkpoint(
         pins=pins,
         open_request_id=request_id,
         folded=(*old.folded, *situation.folded_ids()),
+        prompt=situation.prompt_after,
     )

@@ -9,6 +9,7 @@ import msgspec
 from turnfold.core.checkpoint import Checkpoint, Mask
 from turnfold.core.groups import closed_groups, open_request
 from turnfold.core.plan import Plan
+from turnfold.core.system_prompt import CompiledPrompt
 from turnfold.core.view import ViewParts, apply_masks
 from turnfold.messages.model import Message, Tool
 
@@ -23,8 +24,9 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     `summary` is the message that shows the checkpoint's summary. `shown_pins` are the covered pins in view now,
     `covered_pins` all covered messages that are pinned by now, `pinned` every pinned id. `request` is the covered
     request of an open turn. `history` holds the rows after the coverage in order, without folded rows and without
-    turnfold's own summaries. `restored_after` are reminders to put back at a compaction. `groups` are the caller's
-    explicit groups over the history, None to derive them. `turns` counts the conversation's closed turns.
+    turnfold's own summaries. `restored_after` are reminders to put back at a compaction, `prompt_after` is the prompt that `fixed_after` shows.
+    `groups` are the caller's
+    explicit groups over the history, None to derive them.
     """
 
     fixed: tuple[Message, ...] = ()
@@ -40,8 +42,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     injected: tuple[Message, ...] = ()
     incoming: tuple[Message, ...] = ()
     restored_after: tuple[Message, ...] = ()
+    prompt_after: CompiledPrompt | None = None
     groups: tuple[tuple[int, int], ...] | None = None
-    turns: int = 0
 
     @property
     def masks(self) -> tuple[Mask, ...]:

@@ -14,6 +14,7 @@ ROLE_LABELS: dict[Language, dict[Role, str]] = {
     "zh": {"user": "用户", "assistant": "助手", "tool": "工具", "system": "系统"},
 }
 
+_ROLE_LABELS = frozenset(label for table in ROLE_LABELS.values() for label in table.values())
 _PREFIX = re.compile(r"\s*([^\s:：\[\]{}<>()\"'`/\\][^:：\n\[\]{}<>()\"'`/\\]{0,23})(?:: |：)")
 _SHARE = 0.6
 """Of a role's messages, this share must begin with a recurring label before the label is read as a speaker."""
@@ -37,6 +38,11 @@ class Speakers:
                 return name, text
         return self._labels[message.role], text
 
+    @staticmethod
+    def is_role(label: str) -> bool:
+        """Return whether a label is only a role's, not a name."""
+        return label in _ROLE_LABELS
+
     def tool(self, name: str | None) -> str:
         """Return the label of a tool's result."""
         return name or self._labels["tool"]
@@ -45,7 +51,7 @@ class Speakers:
     def known(self) -> frozenset[str]:
         """All labels that a line of an earlier summary may begin with."""
         names = frozenset(name for names in self._prefixes.values() for name in names)
-        return names | frozenset(label for table in ROLE_LABELS.values() for label in table.values())
+        return names | _ROLE_LABELS
 
 
 def _recurring_prefixes(messages: Iterable[Message]) -> dict[Role, frozenset[str]]:

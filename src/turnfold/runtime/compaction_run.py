@@ -97,6 +97,7 @@ class CompactionRun:
         return Rendered(parts=parts, messages=view.messages, repairs=view.repairs, tokens=tokens)
 
     def plans(self) -> tuple[Plan, ...]:
+        """Return the plans to try, in order. Raises PlanningError when there is none."""
         rows = self.situation.planning_rows()
         shown = (row for row in self.old.parts.history if row.kind not in TRANSIENT_KINDS)
         pinned = self.situation.pinned
@@ -112,12 +113,14 @@ class CompactionRun:
     # -- decisions -----------------------------------------------------------------------------------------------
 
     async def decide(self, upcoming: NextCheckpoint, *, allow_model: bool, focus: str | None) -> Decision:
+        """Return the compacted view, else the old one when it fits, else a trimmed one. Raises ContextOverflowError."""
         decision = self._by_masks(upcoming) or await self._by_summary(upcoming, allow_model=allow_model, focus=focus)
         if decision is not None:
             return decision
         return self.unchanged() if self.old.tokens <= self.budget.input_budget else self._trimmed()
 
     def unchanged(self) -> Decision:
+        """Return the old view."""
         return self._decision(self.old, "reused" if self.situation.checkpoint else "unchanged")
 
     def _decision(
@@ -165,6 +168,7 @@ class CompactionRun:
         raise self.overflow(smallest)
 
     def overflow(self, smallest: int) -> ContextOverflowError:
+        """Return the error for a request whose smallest form takes `smallest` tokens."""
         history = ("the history", self.old.tokens - self.floor)
         return overflow(self.budget, smallest, self.floor, (*self.floor_parts, history))
 
@@ -278,6 +282,10 @@ class CompactionRun:
             max_chars=char_limit(self.budget.context_window, self.policy),
             focus=focus,
         )
+        room = summarizer.generation_room(request)
+        if room is not None and room < self.policy.min_generation_tokens:
+            detail = f"{room} tokens are left to {summarizer.name}, {self.policy.min_generation_tokens} are asked for"
+            raise SummaryError(detail, code="no_generation_room")
         left = self.policy.max_compaction_ms - self._elapsed()
         draft = await ask(summarizer, request, self.calls, milliseconds=left)
         self.usage = add_usage(self.usage, draft.usage)

@@ -1,31 +1,29 @@
-"""The session: append, prepare, compact by hand, fork, rewind, regenerate, edit, pin.
+"""The session: a conversation whose requests are prepared so that they fit.
 
-Every message is appended, durably, before anything else happens to it; what the model sees is computed from the log and
-the newest checkpoint that is true of the branch (SPEC §12).
+What the model sees is computed from the log and the newest checkpoint that is true of the branch (SPEC §12).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from types import TracebackType
-from typing import Self
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from turnfold.core.anchoring import PREPARED_TOKENS, correction_factor
 from turnfold.core.budget import Budget, corrected, with_input_budget
-from turnfold.core.checkpoint import CheckpointKey, NextCheckpoint
+from turnfold.core.checkpoint import Audit, NextCheckpoint
 from turnfold.core.groups import is_final
 from turnfold.core.plan import Plan, Trigger
 from turnfold.core.reasons import Reason
 from turnfold.core.situation import Situation
 from turnfold.core.summary_row import summary_message
+from turnfold.core.system_prompt import compile_prompt
 from turnfold.core.view import closed_under_tools
-from turnfold.errors import ContextOverflowError, NotFoundError, StoreError, VersionConflict
+from turnfold.errors import ContextOverflowError, StoreError, VersionConflict
 from turnfold.messages.canonical import digest_text
-from turnfold.messages.log import MAIN, Branch, ConversationKey, LogEntry
-from turnfold.messages.model import Message, Tool, text_message
+from turnfold.messages.log import ConversationKey, LogEntry
+from turnfold.messages.model import Message, Tool
 from turnfold.ports import Store
 from turnfold.runtime.breaking import BreakerKeeper, BreakerState
 from turnfold.runtime.compactor import Compactor
@@ -33,9 +31,10 @@ from turnfold.runtime.decision import Decision, Persistence, Prepared, prepared_
 from turnfold.runtime.documents import Document
 from turnfold.runtime.events import CompactionStarted, Event, Listener, ending
 from turnfold.runtime.meter import Meter
-from turnfold.session.track import Track
+from turnfold.session.conversation import SCENARIO, Conversation
+from turnfold.session.prompting import FIXED_ID, PromptKeeper, PromptSource, fixed_messages
+from turnfold.session.reminding import ReminderProvider, reminder_messages
 
-SCENARIO = "session"
 MAX_OVERFLOWS = 3
 """Overflow retries in one turn; the last one needs no model (SPEC §12)."""
 
@@ -43,23 +42,26 @@ OVERFLOW_SHRINK = 0.85
 """After an overflow the next request may take this share of the one that the provider refused."""
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Which branch is in use."""
+class DeliveredEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The newest checkpoint version whose compaction was told."""
 
-    branch: str = MAIN
-
-
-class Pins(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The pinned message ids, in the order they were pinned."""
-
-    ids: tuple[str, ...] = ()
+    version: int = 0
 
 
-class Session:
+class CompactionEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """A compaction to be told of, once: its checkpoint's version, when it was made (UTC, ms), and how."""
+
+    version: int
+    at: int
+    audit: Audit
+
+
+class Session(Conversation):
     """One conversation. Use it as `async with Session(...) as session`.
 
-    `budget` is what requests may take, `system` the fixed prompt, `model` the chat model's name as replies report it (for
-    anchoring counts), `new_id` makes message and branch ids. `branch` None goes on where the conversation was left.
+    `budget` is what requests may take, `system` the fixed prompt (a text, or a source with memory files), `model` the chat
+    model's name as replies report it (for anchoring counts), `reminders` are put back after every compaction, `new_id`
+    makes message and branch ids. `branch` None goes on where the conversation was left.
     """
 
     def __init__(
@@ -70,72 +72,44 @@ class Session:
         *,
         budget: Budget,
         new_id: Callable[[], str],
-        system: str = "",
+        system: str | PromptSource = "",
         tools: tuple[Tool, ...] = (),
         model: str | None = None,
         branch: str | None = None,
         listener: Listener | None = None,
+        reminders: Mapping[str, ReminderProvider] | None = None,
     ) -> None:
-        self.store, self.key, self.compactor, self.budget = store, key, compactor, budget
-        self.tools, self.model, self.new_id, self._listener = tools, model, new_id, listener
-        self._fixed = (text_message("system", "system", system),) if system else ()
-        self._wanted_branch = branch
-        self._meter = Meter(compactor.counter)
+        policy = compactor.policy
+        super().__init__(
+            store,
+            key,
+            meter=Meter(compactor.counter),
+            fingerprint=digest_text("session", policy.input_protocol, policy.output_format),
+            prompt=PromptKeeper(store, key, system, clock=compactor.clock, new_id=new_id),
+            clock=compactor.clock,
+            new_id=new_id,
+            branch=branch,
+        )
+        self.compactor, self.budget, self.tools, self.model = compactor, budget, tools, model
+        self._listener, self._reminders = listener, dict(reminders or {})
+        self._event = Document(store, key, "compaction_event", DeliveredEvent())
         self._lock = asyncio.Lock()
-        self._standing = Document(store, key, "standing", Standing())
-        self._pins = Document(store, key, "pins", Pins())
         self._breakers = BreakerKeeper(
             store, key, SCENARIO, configuration=compactor.configuration(budget), turns_since=self._turns_since
         )
         self._prepared_tokens: int | None = None
         self._overflows = 0
-        self._pinned: frozenset[str] = frozenset()
-
-    async def __aenter__(self) -> Self:
-        branch = self._wanted_branch or (await self._standing.read()).branch
-        await self._open(branch)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing is held open: the store belongs to the caller."""
 
     async def _open(self, branch: str) -> None:
-        policy = self.compactor.policy
-        fingerprint = digest_text("session", policy.input_protocol, policy.output_format)
-        key = CheckpointKey(
-            tenant=self.key.tenant, user=self.key.user, conversation_id=self.key.conversation_id, scenario=SCENARIO
-        )
-        self._track = Track(self.store, key, branch, meter=self._meter, fingerprint=fingerprint)
-        await self._track.load()
-        self._pinned = frozenset((await self._pins.read()).ids)
+        await super()._open(branch)
+        self._prepared_tokens, self._overflows = None, 0
 
-    @property
-    def branch(self) -> str:
-        """The branch in use."""
-        return self._track.branch
-
-    # -- messages ------------------------------------------------------------------------------------------------
-
-    async def append(self, *messages: Message) -> tuple[LogEntry, ...]:
-        """Append messages to the branch; they are durable on return.
-
-        Raises DuplicateMessageError for an id that the conversation has, StoreError when the store fails.
-        """
-        counter = self._meter.counter.name
-        counts = {counter: [self._meter.message(message) for message in messages]}
-        entries = await self.store.append(self.key, messages, branch=self.branch, counts=counts)
-        if self._track.follows(entries):
-            self._track.take(entries)
+    async def _append(self, messages: Sequence[Message]) -> tuple[LogEntry, ...]:
         if any(is_final(message) for message in messages):
             self._overflows = 0
-        return entries
+        return await super()._append(messages)
 
-    async def say(self, text: str) -> LogEntry:
-        """Append a user's text as a new message."""
-        message = text_message(self.new_id(), "user", text, created_at=self.compactor.clock.now_ms())
-        return (await self.append(message))[0]
+    # -- messages ------------------------------------------------------------------------------------------------
 
     async def reply(self, message: Message) -> Prepared | None:
         """Append a model's reply to the request last prepared; compact when its usage says that pressure is on.
@@ -162,6 +136,7 @@ class Session:
         """
         async with self._lock:
             await self._track.catch_up()
+            await self._tell_memory()
             return await self._prepare(self._effective_budget(), trigger, focus, allow_model=allow_model)
 
     async def compact(self, instructions: str | None = None) -> Prepared:
@@ -184,6 +159,26 @@ class Session:
             shrunk = with_input_budget(budget, int(refused * OVERFLOW_SHRINK))
             return await self._prepare(shrunk, "overflow", None, allow_model=self._overflows < MAX_OVERFLOWS)
 
+    async def take_compaction_event(self) -> CompactionEvent | None:
+        """Return the newest compaction that nobody was told of yet, once: also after a restart, also among processes."""
+        await self._track.catch_up()
+        checkpoint = self._track.checkpoint
+        if checkpoint is None:
+            return None
+        first = False
+
+        def deliver(delivered: DeliveredEvent) -> DeliveredEvent:
+            nonlocal first
+            first = delivered.version < checkpoint.version
+            return DeliveredEvent(version=max(delivered.version, checkpoint.version))
+
+        await self._event.change(deliver)
+        return (
+            CompactionEvent(version=checkpoint.version, at=checkpoint.created_at, audit=checkpoint.audit)
+            if first
+            else None
+        )
+
     async def view(self) -> Decision:
         """Return what the next call would see without a new compaction, counted, whether it fits or not."""
         await self._track.catch_up()
@@ -199,8 +194,7 @@ class Session:
 
     async def context_ids(self) -> tuple[str, ...]:
         """Return the ids of the messages in context, in order: the summary's, then the kept ones."""
-        fixed = {message.id for message in self._fixed}
-        return tuple(message.id for message in (await self.view()).messages if message.id not in fixed)
+        return tuple(message.id for message in (await self.view()).messages if message.id != FIXED_ID)
 
     def _effective_budget(self) -> Budget:
         return corrected(self.budget, correction_factor(self._track.rows, self.model))
@@ -211,8 +205,11 @@ class Session:
         pinned = closed_under_tools(history, self._pinned)
         covered_pins = await track.covered(self._pinned) if self._pinned and track.covered_position else ()
         shown = frozenset(checkpoint.pins) if checkpoint else frozenset()
+        prompt_after = compile_prompt(await self._prompt.current())
         return Situation(
-            fixed=self._fixed,
+            fixed=fixed_messages(await self._prompt.in_force(checkpoint)),
+            fixed_after=fixed_messages(prompt_after),
+            prompt_after=prompt_after,
             tools=self.tools,
             checkpoint=checkpoint,
             summary=summary_message(checkpoint, self.compactor.policy) if checkpoint and checkpoint.summary else None,
@@ -222,6 +219,15 @@ class Session:
             request=track.request,
             history=history,
             incoming=incoming,
+            restored_after=await self._restored(),
+        )
+
+    async def _restored(self) -> tuple[Message, ...]:
+        return await reminder_messages(
+            self._reminders,
+            version=self._track.head_version + 1,
+            created_at=self.compactor.clock.now_ms(),
+            new_id=self.new_id,
         )
 
     async def _prepare(
@@ -308,82 +314,6 @@ class Session:
 
     def _starting(self, trigger: Trigger, messages: int, tokens: int) -> None:
         self._tell(CompactionStarted(trigger=trigger, messages=messages, tokens=tokens))
-
-    # -- branches and pins ---------------------------------------------------------------------------------------
-
-    async def fork(self, name: str | None = None, *, at: str | None = None) -> Branch:
-        """Make a branch that ends with message `at` (None: where this one ends). The branch in use stays in use.
-
-        Raises NotFoundError when the branch has no such message, VersionConflict when the name is taken.
-        """
-        await self._track.catch_up()
-        position = self._track.position if at is None else await self._position_of(at)
-        return await self.store.fork(self.key, name or self.new_id(), position=position, branch=self.branch)
-
-    async def switch(self, branch: str) -> None:
-        """Go on in another branch, now and after a restart. Raises NotFoundError when there is none of the name."""
-        await self.store.head(self.key, branch=branch)
-        await self._standing.change(lambda standing: msgspec.structs.replace(standing, branch=branch))
-        self._prepared_tokens, self._overflows = None, 0
-        await self._open(branch)
-
-    async def rewind(self, to: str) -> Branch:
-        """Go on from message `to`, in a new branch; what came after stays readable in the old one."""
-        return await self._go_on(await self._position_of(to))
-
-    async def regenerate(self) -> Branch:
-        """Go on from the latest user message, in a new branch, so that its reply can be made again.
-
-        Raises NotFoundError when the branch has no user message.
-        """
-        await self._track.catch_up()
-        entries = await self.store.read(self.key, branch=self.branch)
-        for entry in reversed(entries):
-            if entry.message.role == "user" and entry.message.kind == "message":
-                return await self._go_on(entry.position)
-        raise NotFoundError("user message", self.branch, "There is nothing to regenerate yet.")
-
-    async def edit(self, message_id: str, replacement: Message) -> Branch:
-        """Put `replacement` (with an id of its own) in the place of a message, in a new branch that ends there."""
-        branch = await self._go_on(await self._position_of(message_id) - 1)
-        await self.append(replacement)
-        return branch
-
-    async def _go_on(self, position: int) -> Branch:
-        branch = await self.store.fork(self.key, self.new_id(), position=position, branch=self.branch)
-        await self.switch(branch.name)
-        return branch
-
-    async def _position_of(self, message_id: str) -> int:
-        found = await self.store.find(self.key, (message_id,))
-        if found and (entry := found[0]).seq is not None:
-            on_path = await self.store.at_seq(self.key, entry.seq, branch=self.branch)
-            if on_path is not None and on_path.message.id == message_id:
-                return on_path.position
-        raise NotFoundError("message", message_id, f"Branch {self.branch!r} does not hold it.")
-
-    async def pin(self, *message_ids: str) -> None:
-        """Keep messages verbatim through every compaction. A covered one comes back at the next compaction.
-
-        Raises NotFoundError, and pins nothing, when the conversation lacks one of them.
-        """
-        known = {entry.message.id for entry in await self.store.find(self.key, message_ids)}
-        for message_id in message_ids:
-            if message_id not in known:
-                raise NotFoundError("message", message_id)
-        await self._change_pins(lambda ids: (*ids, *(i for i in message_ids if i not in ids)))
-
-    async def unpin(self, *message_ids: str) -> None:
-        """Let messages be summarized again, from the next compaction on."""
-        await self._change_pins(lambda ids: tuple(i for i in ids if i not in message_ids))
-
-    async def pins(self) -> tuple[str, ...]:
-        """Return the pinned ids, in the order they were pinned."""
-        return (await self._pins.read()).ids
-
-    async def _change_pins(self, change: Callable[[tuple[str, ...]], tuple[str, ...]]) -> None:
-        pins = await self._pins.change(lambda pins: Pins(ids=change(pins.ids)))
-        self._pinned = frozenset(pins.ids)
 
 
 async def _never(_: Trigger) -> bool:

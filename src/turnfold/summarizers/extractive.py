@@ -19,6 +19,10 @@ class ExtractiveSummarizer:
     def __init__(self, count_text: Callable[[str], int]) -> None:
         self._count_text = count_text
 
+    def generation_room(self, request: SummaryRequest) -> int | None:
+        """None: it has no window."""
+        return None
+
     async def summarize(self, request: SummaryRequest, calls: CallBudget) -> SummaryDraft:
         """Return the extract; no call is taken. SummaryRejectedError ("blank") where the messages say nothing."""
         text = extract(request, self._count_text)

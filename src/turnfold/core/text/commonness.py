@@ -65,6 +65,15 @@ _EMPTY_HAN = frozenset(
 )
 """Characters of grammar: a pair that holds one crosses a word's edge or says little."""
 
+_EVERYDAY_HAN = frozenset(
+    "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然家种事成方多经么去法学如都同现当没动面起看定"
+    "天分还进好小部其些主样理心她本前开但因只从想实日者意无力它与长把机十第公此已工使情明性知全三又关点正外将两高间由问很最重并物手应向头文体相见被什二等或新己"
+    "身果加月话合回特代内信表化老给世位次度门任常先通教儿原声提立及比员解水名真处走各入几口认条平气题活更别打女变四总何电数安少报才结反受目太量再感做接必场件计"
+    "管期直指许保至形便空展五书非则听白却光放强像难思完设式色路记品住告求程边该交取拉格望觉共确师今切让识候带笔吃喝早晚午快慢远近买卖送找拿换写读坐站睡忙累"
+    "怕爱笑哭请谢帮讲谈谁呢吧吗啊够越每另试挺块钱朋友东西星件班课饭菜字句页六七八九百千万零半双亲热冷干净整齐准备清楚容易简单"
+)
+"""The characters of most of ordinary talk: a pair of two of them tells less than a rarer one."""
+
 _PAIRS_ZH = """
 好的 没有 没事 没问 问题 题不 谢谢 感谢 辛苦 明白 收到 知道 道了 哈哈 太好 真好 真是 真棒 确实 当然 其实 然后 所以 因为 但是 不过 可以
 觉得 感觉 看看 这样 那样 现在 今天 明天 昨天 时候 一下 一点 一个 一起 有点 已经 还是 或者 如果 应该 可能 需要 什么 怎么 为什 大家 自己
@@ -77,8 +86,8 @@ EMPTY = frozenset(terms(_EMPTY_EN))
 EVERYDAY = frozenset(terms(_EVERYDAY_EN)) - EMPTY
 
 _CJK_TERM = re.compile(f"[{CJK}]{{1,2}}")
-_CJK_PAIR = 0.5
-"""A Chinese word of four characters gives three pairs, an English word one term."""
+_PAIR_WORTH = (0.4, 0.3, 0.15)
+"""Worth of a pair with none, one or two everyday characters. A word of four characters gives three pairs."""
 
 
 @lru_cache(maxsize=65_536)
@@ -86,7 +95,7 @@ def information(term: str) -> float:
     """Return what covering `term` is worth, from 0 (grammar, greetings) to 1.2 (numbers)."""
     if _CJK_TERM.fullmatch(term):
         empty = term in _EMPTY_PAIRS_ZH or not _EMPTY_HAN.isdisjoint(term)
-        return 0.0 if empty else _CJK_PAIR * len(term) / 2
+        return 0.0 if empty else _PAIR_WORTH[sum(char in _EVERYDAY_HAN for char in term)] * len(term) / 2
     if term in EMPTY or (len(term) == 1 and not term.isdigit()):
         return 0.0
     if term.isdigit():

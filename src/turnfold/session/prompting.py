@@ -1,0 +1,71 @@
+"""A session's system prompt: compiled once, the same bytes until a compaction recompiles it, updates told in between."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from turnfold.core.checkpoint import Checkpoint
+from turnfold.core.system_prompt import (
+    CompiledPrompt,
+    PromptInput,
+    compile_prompt,
+    told,
+    update_message,
+)
+from turnfold.messages.log import ConversationKey
+from turnfold.messages.model import Message, text_message
+from turnfold.ports import Clock, StateStore
+from turnfold.runtime.documents import Document
+
+PromptSource: TypeAlias = Callable[[], Awaitable[PromptInput]]
+"""Reads base text and memory files as they are now."""
+
+FIXED_ID = "system"
+
+
+class PromptKeeper:
+    """Keeps the prompt of one conversation. Without memory files a plain text needs no keeping."""
+
+    def __init__(
+        self,
+        store: StateStore,
+        key: ConversationKey,
+        source: str | PromptSource,
+        *,
+        clock: Clock,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._source, self._clock, self._new_id = source, clock, new_id
+        self._first = Document(store, key, "prompt", CompiledPrompt(text="", revision=""))
+        self._initial: CompiledPrompt | None = None
+
+    async def current(self) -> PromptInput:
+        """Return what the prompt would be compiled from now."""
+        return PromptInput(base=self._source) if isinstance(self._source, str) else await self._source()
+
+    async def in_force(self, checkpoint: Checkpoint | None) -> CompiledPrompt:
+        """Return the prompt to send: the one compiled at the checkpoint, else the conversation's first."""
+        if isinstance(self._source, str):
+            return compile_prompt(PromptInput(base=self._source))
+        if checkpoint and checkpoint.prompt:
+            return checkpoint.prompt
+        if self._initial is None:
+            compiled = compile_prompt(await self.current())
+            self._initial = await self._first.change(lambda kept: kept if kept.revision else compiled)
+        return self._initial
+
+    async def update(self, checkpoint: Checkpoint | None, rows: Sequence[Message]) -> Message | None:
+        """Return the update message that is due, or None when the reader of prompt and rows knows the memory."""
+        if isinstance(self._source, str):
+            return None
+        given = await self.current()
+        revision, files = told(await self.in_force(checkpoint), rows)
+        if compile_prompt(given).revision == revision:
+            return None
+        return update_message(self._new_id(), files, given, created_at=self._clock.now_ms())
+
+
+def fixed_messages(prompt: CompiledPrompt) -> tuple[Message, ...]:
+    """Return the fixed prompt's messages: one, or none for an empty text."""
+    return (text_message(FIXED_ID, "system", prompt.text),) if prompt.text else ()
