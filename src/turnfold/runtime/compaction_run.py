@@ -282,12 +282,9 @@ class CompactionRun:
             max_chars=char_limit(self.budget.context_window, self.policy),
             focus=focus,
         )
-        room = summarizer.generation_room(request)
-        if room is not None and room < self.policy.min_generation_tokens:
-            detail = f"{room} tokens are left to {summarizer.name}, {self.policy.min_generation_tokens} are asked for"
-            raise SummaryError(detail, code="no_generation_room")
         left = self.policy.max_compaction_ms - self._elapsed()
-        draft = await ask(summarizer, request, self.calls, milliseconds=left)
+        minimum = self.policy.min_generation_tokens
+        draft = await ask(summarizer, request, self.calls, milliseconds=left, min_room=minimum)
         self.usage = add_usage(self.usage, draft.usage)
         while True:
             drafted = finish(draft, request, max_tokens=limit, count_text=self.meter.counter.count_text)

@@ -67,12 +67,16 @@ def _current_input(situation: Situation) -> str:
 
 
 async def ask(
-    summarizer: Summarizer, request: SummaryRequest, calls: CallBudget, *, milliseconds: float
+    summarizer: Summarizer, request: SummaryRequest, calls: CallBudget, *, milliseconds: float, min_room: int = 0
 ) -> SummaryDraft:
-    """Return the summarizer's draft within a time limit. Raises SummaryError or ProviderError, never anything else."""
+    """Return the summarizer's draft within a time limit, or refuse before paying when it has less room than `min_room`.
+
+    Raises SummaryError or ProviderError, never anything else.
+    """
     if milliseconds <= 0:
         raise SummaryLimitError("the time for this compaction is used up", code="time_limit")
     try:
+        _check_room(summarizer, request, min_room)
         async with asyncio.timeout(milliseconds / 1000):
             return await summarizer.summarize(request, calls)
     except (SummaryError, ProviderError):
@@ -82,6 +86,13 @@ async def ask(
     except Exception as error:  # a third party's summarizer may raise anything; the turn must still be served
         detail = f"{summarizer.name} raised {type(error).__name__}: {error}"
         raise SummaryError(detail[:500], code="summarizer_raised") from error
+
+
+def _check_room(summarizer: Summarizer, request: SummaryRequest, min_room: int) -> None:
+    room = summarizer.generation_room(request) if min_room else None
+    if room is not None and room < min_room:
+        detail = f"{room} tokens are left to {summarizer.name} for its answer, {min_room} are asked for"
+        raise SummaryError(detail, code="no_generation_room")
 
 
 def finish(
