@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from turnfold.errors import ProviderOverflowError, TurnfoldError
+from turnfold.errors import ProviderOverflowError, ProviderUnavailableError, TurnfoldError
 from turnfold.messages.model import Message, Text, Tool, ToolCall, ToolResult
 from turnfold.ports import ChatModel, ChatRequest, TextDelta
 from turnfold.runtime.decision import Prepared
