@@ -59,6 +59,6 @@ def masked_checkpoint(
         masks=masks,
         pins=pins,
         open_request_id=request_id,
-        folded=(*old.folded, *situation.folded_ids()),
+        folded=situation.folded_ids(),
         prompt=situation.prompt_after,
     )

@@ -24,7 +24,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     `summary` is the message that shows the checkpoint's summary. `shown_pins` are the covered pins in view now,
     `covered_pins` all covered messages that are pinned by now, `pinned` every pinned id. `request` is the covered
     request of an open turn. `history` holds the rows after the coverage in order, without folded rows and without
-    turnfold's own summaries. `restored_after` are reminders to put back at a compaction, `prompt_after` is the prompt that `fixed_after` shows.
+    turnfold's own summaries; `folded` are the ids of the folded rows among them. `restored_after` are reminders to put back at a compaction, `prompt_after` is the prompt that `fixed_after` shows.
     `groups` are the caller's
     explicit groups over the history, None to derive them.
     """
@@ -39,6 +39,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     pinned: frozenset[str] = frozenset()
     request: Message | None = None
     history: tuple[Message, ...] = ()
+    folded: tuple[str, ...] = ()
     injected: tuple[Message, ...] = ()
     incoming: tuple[Message, ...] = ()
     restored_after: tuple[Message, ...] = ()
@@ -57,7 +58,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
     def planning_rows(self) -> tuple[Message, ...]:
         """Return the history that planners see: messages and foreign summaries."""
-        return tuple(message for message in self.history if message.kind not in TRANSIENT_KINDS)
+        return _lasting(self.history)
 
     def closed_groups(self) -> tuple[tuple[int, int], ...]:
         """Return the groups that may be compacted as a whole: the caller's, else the closed ones of the planning rows."""
@@ -95,7 +96,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
             request=request if request is not None and _absent(request, (*pins, *kept)) else None,
             history=apply_masks(kept, self.masks),
             injected=self.injected,
-            incoming=self.incoming,
+            incoming=_lasting(self.incoming),
             restored=self.restored_after,
         )
 
@@ -108,7 +109,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
             request=self.request,
             history=apply_masks(self.planning_rows(), masks),
             injected=self.injected,
-            incoming=self.incoming,
+            incoming=_lasting(self.incoming),
             restored=self.restored_after,
         )
 
@@ -117,9 +118,14 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
         return (*self.covered_pins, *(message for message in covered if message.id in self.pinned))
 
     def folded_ids(self) -> tuple[str, ...]:
-        """Return the ids of the transient rows that a compaction now makes obsolete."""
-        return tuple(message.id for message in self.history if message.kind in TRANSIENT_KINDS)
+        """Return the ids of all transient rows after the old coverage: obsolete once a compaction is made now."""
+        transient = (row.id for row in (*self.history, *self.incoming) if row.kind in TRANSIENT_KINDS)
+        return (*self.folded, *transient)
 
 
 def _absent(message: Message, rows: tuple[Message, ...]) -> bool:
     return all(row.id != message.id for row in rows)
+
+
+def _lasting(rows: tuple[Message, ...]) -> tuple[Message, ...]:
+    return tuple(row for row in rows if row.kind not in TRANSIENT_KINDS)

@@ -71,9 +71,15 @@ def _bodies(message: Message, tool_result_chars: int, *, exact: bool) -> Iterato
         yield summary
         return
     spoken = [part for part in message.parts if not isinstance(part, ToolResult)]
-    yield _with_calls(_spoken(spoken), message.calls)
+    yield _with_calls(_named(_spoken(spoken), message), message.calls)
     for result in message.results:
         yield clip(_spoken(result.content), tool_result_chars, exact=exact)
+
+
+def _named(text: str, message: Message) -> str:
+    """Text with its speaker's name before it, where the format told one: in a group chat the role says too little."""
+    name = message.metadata.get("name")
+    return f"{name}: {text}" if text and isinstance(name, str) and name and message.role != "tool" else text
 
 
 def _spoken(parts: Sequence[Part]) -> str:

@@ -218,6 +218,7 @@ class Session(Conversation):
             pinned=pinned,
             request=track.request,
             history=history,
+            folded=track.folded(),
             incoming=incoming,
             restored_after=await self._restored(),
         )

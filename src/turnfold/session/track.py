@@ -120,6 +120,11 @@ class Track:
         folded = frozenset(self.checkpoint.folded) if self.checkpoint else frozenset()
         return tuple(row for row in self.rows if row.id not in folded and not is_own_summary(row))
 
+    def folded(self) -> tuple[str, ...]:
+        """Return the ids of the folded rows after the coverage."""
+        folded = frozenset(self.checkpoint.folded) if self.checkpoint else frozenset()
+        return tuple(row.id for row in self.rows if row.id in folded)
+
     async def covered(self, ids: Iterable[str]) -> tuple[Message, ...]:
         """Return those of the messages that this branch's coverage holds, in log order."""
         found = await self.store.find(self.conversation, ids)
