@@ -265,8 +265,10 @@ def _set_breakpoints(body: dict[str, Any], *, has_summary: bool) -> None:
     elif body.get("tools"):
         body["tools"][-1].update(_CACHE)
     messages = body["messages"]
-    for index in {0 if has_summary else len(messages) - 1, len(messages) - 1} if messages else ():
-        _mark(messages[index], first=has_summary and index == 0 and len(messages) > 1)
+    if has_summary:
+        _mark(messages[0], first=True)
+    if messages:
+        _mark(messages[-1], first=False)
 
 
 def _mark(message: dict[str, Any], *, first: bool) -> None:

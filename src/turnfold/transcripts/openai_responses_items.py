@@ -317,7 +317,8 @@ class _Writer:
             rest = self.kept.get("parts", {})
             content = [{**item, **rest.get(str(index), {})} for index, item in enumerate(content)]
         alone = len(content) == 1 and content[0].keys() == {"type", "text"} and self.kept.get("form") != "list"
-        output: Any = content[0]["text"] if alone else content or ""
+        empty: Any = [] if self.verbatim and self.kept.get("form") == "list" else ""
+        output = content[0]["text"] if alone else content or empty
         kind = self.kept.get("type", "function_call_output")
         item = {"type": kind, "call_id": self.ids.result(result.call_id), "output": output}
         return {**item, **self.kept.get("item", {})} if self.verbatim else item
