@@ -13,7 +13,7 @@ PREPARED_TOKENS = "prepared_tokens"
 """Metadata key of a reply: our count of the request that it answers."""
 
 FACTOR_LIMITS = (0.5, 4.0)
-"""A correction outside these is a report about another request, not about our counting."""
+"""A correction outside these is a report about another request, not about our counting; it is void."""
 
 
 class AnchoredEstimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,18 +50,16 @@ def _valid_usage(message: Message) -> int:
     return usage.total or usage.prompt + usage.output
 
 
-def correction_factor(messages: Sequence[Message], model: str | None) -> float:
-    """Return provider's prompt tokens over ours for the newest reply of `model` that carries both, or 1.0.
+def correction_factor(message: Message, model: str | None) -> float | None:
+    """Return the provider's prompt tokens over ours, from a reply of `model` that carries both; None when it says nothing.
 
-    `messages` are those after the current checkpoint, so usage from before it cannot count.
+    The newest such reply after the current checkpoint counts; usage from before it was about another view.
     """
+    ours, usage = message.metadata.get(PREPARED_TOKENS), message.usage
+    if not isinstance(ours, int) or ours <= 0 or message.model != model or usage is None:
+        return None
+    if not _valid_usage(message) or usage.prompt <= 0:
+        return None
     low, high = FACTOR_LIMITS
-    for message in reversed(messages):
-        ours = message.metadata.get(PREPARED_TOKENS)
-        usage = message.usage
-        if not isinstance(ours, int) or ours <= 0 or message.model != model or usage is None:
-            continue
-        if _valid_usage(message) and usage.prompt > 0:
-            factor = usage.prompt / ours
-            return factor if low <= factor <= high else 1.0
-    return 1.0
+    factor = usage.prompt / ours
+    return factor if low <= factor <= high else None

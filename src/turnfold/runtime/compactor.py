@@ -10,12 +10,14 @@ from collections.abc import Awaitable, Callable
 
 from turnfold.core.budget import Budget
 from turnfold.core.checkpoint import NextCheckpoint
+from turnfold.core.growing import GrowingView
 from turnfold.core.plan import Plan, Trigger
 from turnfold.core.policy import Policy
 from turnfold.core.situation import Situation
 from turnfold.core.view import Assembler, assemble
 from turnfold.errors import ContextOverflowError
 from turnfold.messages.canonical import digest_text
+from turnfold.messages.model import Message, Tool
 from turnfold.ports import Clock, Summarizer, TokenCounter
 from turnfold.runtime.compaction_run import CompactionRun
 from turnfold.runtime.decision import Decision
@@ -78,6 +80,22 @@ class Compactor:
         Raises PlanningError when there is none, FloorError when the floor alone is too large.
         """
         return CompactionRun(self, situation, budget, meter, None).plans()
+
+    def grown(
+        self, view: GrowingView, fixed: tuple[Message, ...], tools: tuple[Tool, ...], *, meter: Meter, reused: bool
+    ) -> Decision:
+        """Return the decision for a view that only grew: it is sent as it is."""
+        shown, tokens = len(view.messages) - len(fixed), view.tokens - meter.request(fixed, tools)
+        return Decision(
+            messages=view.messages,
+            tokens=view.tokens,
+            tokens_before=view.tokens,
+            messages_before=shown,
+            messages_after=shown,
+            message_tokens_before=tokens,
+            message_tokens_after=tokens,
+            outcome="reused" if reused else "unchanged",
+        )
 
     def count(self, situation: Situation, budget: Budget, *, meter: Meter) -> Decision:
         """Return the view as it is, counted, whether it fits or not."""

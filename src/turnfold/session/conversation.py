@@ -53,11 +53,12 @@ class Conversation:
         prompt: PromptKeeper,
         clock: Clock,
         new_id: Callable[[], str],
+        model: str | None = None,
         branch: str | None = None,
     ) -> None:
         self.store, self.key, self.new_id = store, key, new_id
         self._meter, self._fingerprint, self._prompt, self._clock = meter, fingerprint, prompt, clock
-        self._wanted_branch = branch
+        self.model, self._wanted_branch = model, branch
         self._standing = Document(store, key, "standing", Standing())
         self._pins = Document(store, key, "pins", Pins())
         self._pinned: frozenset[str] = frozenset()
@@ -75,7 +76,7 @@ class Conversation:
         key = CheckpointKey(
             tenant=self.key.tenant, user=self.key.user, conversation_id=self.key.conversation_id, scenario=SCENARIO
         )
-        self._track = Track(self.store, key, branch, meter=self._meter, fingerprint=self._fingerprint)
+        self._track = Track(self.store, key, branch, meter=self._meter, fingerprint=self._fingerprint, model=self.model)
         await self._track.load()
         self._pinned = frozenset((await self._pins.read()).ids)
 

@@ -38,7 +38,8 @@ class PromptKeeper:
     ) -> None:
         self._source, self._clock, self._new_id = source, clock, new_id
         self._first = Document(store, key, "prompt", CompiledPrompt(text="", revision=""))
-        self._initial: CompiledPrompt | None = None
+        self._initial = compile_prompt(PromptInput(base=source)) if isinstance(source, str) else None
+        self._shown: tuple[CompiledPrompt, tuple[Message, ...]] | None = None
 
     async def current(self) -> PromptInput:
         """Return what the prompt would be compiled from now."""
@@ -46,14 +47,19 @@ class PromptKeeper:
 
     async def in_force(self, checkpoint: Checkpoint | None) -> CompiledPrompt:
         """Return the prompt to send: the one compiled at the checkpoint, else the conversation's first."""
-        if isinstance(self._source, str):
-            return compile_prompt(PromptInput(base=self._source))
-        if checkpoint and checkpoint.prompt:
+        if checkpoint and checkpoint.prompt and not isinstance(self._source, str):
             return checkpoint.prompt
         if self._initial is None:
             compiled = compile_prompt(await self.current())
             self._initial = await self._first.change(lambda kept: kept if kept.revision else compiled)
         return self._initial
+
+    async def fixed(self, checkpoint: Checkpoint | None) -> tuple[Message, ...]:
+        """Return the messages of the prompt in force, the same objects as long as it is the same."""
+        prompt = await self.in_force(checkpoint)
+        if self._shown is None or self._shown[0] != prompt:
+            self._shown = (prompt, fixed_messages(prompt))
+        return self._shown[1]
 
     async def update(self, checkpoint: Checkpoint | None, rows: Sequence[Message]) -> Message | None:
         """Return the update message that is due, or None when the reader of prompt and rows knows the memory."""

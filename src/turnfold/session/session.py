@@ -6,14 +6,17 @@ What the model sees is computed from the log and the newest checkpoint that is t
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from turnfold.core.anchoring import PREPARED_TOKENS, correction_factor
+from turnfold.core.anchoring import PREPARED_TOKENS
 from turnfold.core.budget import Budget, corrected, with_input_budget
-from turnfold.core.checkpoint import Audit, NextCheckpoint
+from turnfold.core.checkpoint import Audit, Checkpoint, NextCheckpoint
 from turnfold.core.groups import is_final
+from turnfold.core.growing import GrowingView, grown, waiting_calls
 from turnfold.core.plan import Plan, Trigger
 from turnfold.core.reasons import Reason
 from turnfold.core.situation import Situation
@@ -56,6 +59,16 @@ class CompactionEvent(msgspec.Struct, frozen=True, kw_only=True):
     audit: Audit
 
 
+class _LastView(NamedTuple):
+    """The last view sent without a compaction, and all that it was made from."""
+
+    view: GrowingView
+    checkpoint: Checkpoint | None
+    fixed: tuple[Message, ...]
+    tools: tuple[Tool, ...]
+    row_count: int
+
+
 class Session(Conversation):
     """One conversation. Use it as `async with Session(...) as session`.
 
@@ -88,9 +101,10 @@ class Session(Conversation):
             prompt=PromptKeeper(store, key, system, clock=compactor.clock, new_id=new_id),
             clock=compactor.clock,
             new_id=new_id,
+            model=model,
             branch=branch,
         )
-        self.compactor, self.budget, self.tools, self.model = compactor, budget, tools, model
+        self.compactor, self.budget, self.tools = compactor, budget, tools
         self._listener, self._reminders = listener, dict(reminders or {})
         self._event = Document(store, key, "compaction_event", DeliveredEvent())
         self._lock = asyncio.Lock()
@@ -99,10 +113,11 @@ class Session(Conversation):
         )
         self._prepared_tokens: int | None = None
         self._overflows = 0
+        self._last: _LastView | None = None
 
     async def _open(self, branch: str) -> None:
         await super()._open(branch)
-        self._prepared_tokens, self._overflows = None, 0
+        self._prepared_tokens, self._overflows, self._last = None, 0, None
 
     async def _append(self, messages: Sequence[Message]) -> tuple[LogEntry, ...]:
         if any(is_final(message) for message in messages):
@@ -137,7 +152,11 @@ class Session(Conversation):
         async with self._lock:
             await self._track.catch_up()
             await self._tell_memory()
-            return await self._prepare(self._effective_budget(), trigger, focus, allow_model=allow_model)
+            budget = self._effective_budget()
+            decision = await self._grown(budget) if trigger is None else None
+            if decision is not None:
+                return self._done(decision, budget, "not_needed", ())
+            return await self._prepare(budget, trigger, focus, allow_model=allow_model)
 
     async def compact(self, instructions: str | None = None) -> Prepared:
         """Compact now, whatever the pressure; `instructions` say what the summary should dwell on."""
@@ -197,7 +216,7 @@ class Session(Conversation):
         return tuple(message.id for message in (await self.view()).messages if message.id != FIXED_ID)
 
     def _effective_budget(self) -> Budget:
-        return corrected(self.budget, correction_factor(self._track.rows, self.model))
+        return corrected(self.budget, self._track.factor)
 
     async def _situation(self) -> Situation:
         track, checkpoint = self._track, self._track.checkpoint
@@ -207,7 +226,7 @@ class Session(Conversation):
         shown = frozenset(checkpoint.pins) if checkpoint else frozenset()
         prompt_after = compile_prompt(await self._prompt.current())
         return Situation(
-            fixed=fixed_messages(await self._prompt.in_force(checkpoint)),
+            fixed=await self._prompt.fixed(checkpoint),
             fixed_after=fixed_messages(prompt_after),
             prompt_after=prompt_after,
             tools=self.tools,
@@ -234,6 +253,7 @@ class Session(Conversation):
     async def _prepare(
         self, budget: Budget, trigger: Trigger | None, focus: str | None, *, allow_model: bool
     ) -> Prepared:
+        row_count = len(self._track.rows)
         situation = await self._situation()
         decision = await self.compactor.decide(
             situation,
@@ -247,10 +267,31 @@ class Session(Conversation):
         )
         persistence, problems = await self._persist(decision)
         await self._breakers.note(decision, position=self._track.position)
-        prepared = self._result(decision, budget, persistence, problems)
-        self._prepared_tokens = prepared.tokens
-        self._tell(ending(prepared))
-        return prepared
+        self._remember(decision, situation.fixed, row_count)
+        return self._done(decision, budget, persistence, problems)
+
+    # -- growing views -------------------------------------------------------------------------------------------
+
+    def _remember(self, decision: Decision, fixed: tuple[Message, ...], row_count: int) -> None:
+        """Keep an untouched view, so that the next request need only look at what is new."""
+        plain = decision.trigger is None and not decision.reasons
+        view = GrowingView(messages=decision.messages, tokens=decision.tokens, waiting=waiting_calls(decision.messages))
+        self._last = _LastView(view, self._track.checkpoint, fixed, self.tools, row_count) if plain else None
+
+    async def _grown(self, budget: Budget) -> Decision | None:
+        """Return the last view with the new rows at its end, or None when it must be made the long way."""
+        last, track = self._last, self._track
+        if last is None or last.checkpoint is not track.checkpoint or last.tools != self.tools:
+            return None
+        if await self._prompt.fixed(track.checkpoint) is not last.fixed:
+            return None
+        view = grown(last.view, track.rows[last.row_count :], self._meter.message)
+        if view is None or view.tokens > budget.trigger_line:
+            return None
+        self._last = _LastView(view, last.checkpoint, last.fixed, last.tools, len(track.rows))
+        return self.compactor.grown(
+            view, last.fixed, self.tools, meter=self._meter, reused=track.checkpoint is not None
+        )
 
     def _upcoming(self) -> NextCheckpoint:
         version = self._track.head_version + 1
@@ -277,20 +318,25 @@ class Session(Conversation):
                 track.key, checkpoint, expected_version=track.head_version, rows=rows, branch=track.branch
             )
         except VersionConflict as error:
-            await track.load()
+            await self._reload()
             return "conflict", (Reason(code="conflict", detail=str(error)),)
         except StoreError as error:
             return "failed", (Reason(code="store", detail=str(error)),)
-        await track.load()
+        await self._reload()
         self._meter.forget_all_but(row.id for row in track.rows)
         return "saved", ()
 
-    def _result(
+    async def _reload(self) -> None:
+        """Read what is true now. When that fails the turn still has its view, and the next one reads again."""
+        with contextlib.suppress(StoreError):
+            await self._track.load()
+
+    def _done(
         self, decision: Decision, budget: Budget, persistence: Persistence, problems: tuple[Reason, ...]
     ) -> Prepared:
         kept = self._track.checkpoint
         shown = decision.checkpoint or kept
-        return prepared_from(
+        prepared = prepared_from(
             decision,
             tools=self.tools,
             budget=budget,
@@ -300,6 +346,9 @@ class Session(Conversation):
             summary=shown.summary if shown else None,
             reasons=(*self._track.reasons, *decision.reasons, *problems),
         )
+        self._prepared_tokens = prepared.tokens
+        self._tell(ending(prepared))
+        return prepared
 
     # -- breakers ------------------------------------------------------------------------------------------------
 

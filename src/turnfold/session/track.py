@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from turnfold.core.anchoring import correction_factor
 from turnfold.core.checkpoint import Checkpoint, CheckpointKey, CheckpointRecord
 from turnfold.core.reasons import Reason
 from turnfold.core.summary_row import is_own_summary
 from turnfold.core.validation import validate_record, validate_stored
 from turnfold.errors import NotFoundError
-from turnfold.messages.log import ConversationKey, LogEntry
+from turnfold.messages.log import MAIN, ConversationKey, LogEntry
 from turnfold.messages.model import Message
 from turnfold.ports import Store
 from turnfold.runtime.meter import Meter
@@ -21,11 +22,20 @@ PAGE = 8
 """Checkpoint versions read at a time while looking for one that holds on this branch."""
 
 
-class Track:
-    """The loaded part of one branch. `reasons` say which newer checkpoints were passed over, and why."""
+STALE = -1
+"""A head version that no store has: the next look finds another and loads again."""
 
-    def __init__(self, store: Store, key: CheckpointKey, branch: str, *, meter: Meter, fingerprint: str) -> None:
+
+class Track:
+    """The loaded part of one branch. `reasons` say which newer checkpoints were passed over, and why; `factor` is how many
+    tokens the provider counts for one of ours, as its newest reply to `model` shows.
+    """
+
+    def __init__(
+        self, store: Store, key: CheckpointKey, branch: str, *, meter: Meter, fingerprint: str, model: str | None
+    ) -> None:
         self.store, self.key, self.branch, self.meter, self.fingerprint = store, key, branch, meter, fingerprint
+        self.model, self.factor = model, 1.0
         self.conversation: ConversationKey = key.conversation
         self.checkpoint: Checkpoint | None = None
         self.head_version = 0
@@ -37,26 +47,34 @@ class Track:
         self.writable = True
 
     async def load(self) -> None:
-        """Read the newest usable checkpoint and the rows after its coverage. A new conversation has neither."""
-        self.head_version = await self.store.head_version(self.key)
-        self.checkpoint, self.covered_position = await self._newest_usable()
-        self.position, self.rows = self.covered_position, []
-        self.request = await self._load_request()
-        await self._read_new()
+        """Read the newest usable checkpoint and the rows after its coverage. A new conversation has neither.
+
+        When a read fails, what was known stays, and the next `catch_up` loads again.
+        """
+        self.head_version = STALE
+        head_version = await self.store.head_version(self.key)
+        checkpoint, position = await self._newest_usable()
+        request = await self._load_request(checkpoint)
+        rows = await self._rows_after(position)
+        self.checkpoint, self.covered_position, self.request = checkpoint, position, request
+        self.position, self.rows, self.factor = position, [], 1.0
+        self.take(rows)
+        self.head_version = head_version
 
     async def catch_up(self) -> None:
         """Read what others wrote since: rows, and checkpoints."""
         if await self.store.head_version(self.key) != self.head_version:
             await self.load()
         else:
-            await self._read_new()
+            self.take(await self._rows_after(self.position))
 
-    async def _read_new(self) -> None:
+    async def _rows_after(self, position: int) -> Sequence[LogEntry]:
         try:
-            self.take(await self.store.read(self.conversation, branch=self.branch, after=self.position))
+            return await self.store.read(self.conversation, branch=self.branch, after=position)
         except NotFoundError:
-            if self.position:
+            if position or self.branch != MAIN:
                 raise
+            return ()
 
     def take(self, entries: Sequence[LogEntry]) -> None:
         """Add rows that follow the last one known."""
@@ -64,6 +82,11 @@ class Track:
         self.rows.extend(entry.message for entry in entries)
         if entries:
             self.position = entries[-1].position
+        for entry in reversed(entries):
+            factor = correction_factor(entry.message, self.model)
+            if factor is not None:
+                self.factor = factor
+                break
 
     def follows(self, entries: Sequence[LogEntry]) -> bool:
         """Whether the rows come right after the last one known (nobody wrote in between)."""
@@ -106,8 +129,8 @@ class Track:
         except NotFoundError:
             return None
 
-    async def _load_request(self) -> Message | None:
-        wanted = self.checkpoint.open_request_id if self.checkpoint else None
+    async def _load_request(self, checkpoint: Checkpoint | None) -> Message | None:
+        wanted = checkpoint.open_request_id if checkpoint else None
         if wanted is None:
             return None
         found = await self.store.find(self.conversation, (wanted,))
