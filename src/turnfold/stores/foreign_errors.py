@@ -58,6 +58,7 @@ ERRNO_REASONS = {
     errno.EDQUOT: "full",
     errno.EFBIG: "full",
     errno.EISDIR: "not_a_store",
+    errno.ETIMEDOUT: "locked",
 }
 """The operating system's error numbers to reasons; all others mean `gone`."""
 

@@ -28,7 +28,7 @@ from turnfold.stores.rows import (
     require_outside_chain,
     require_text,
 )
-from turnfold.stores.sqlite_file import Access, open_file, transaction
+from turnfold.stores.sqlite_file import Access, open_file, rewrite, transaction
 from turnfold.stores.verification import report
 from turnfold.stores.worker import Worker
 
@@ -41,6 +41,7 @@ class SqliteStore:
 
     `path` is the file; its folder must be there. With `read_only` a missing file is an error and nothing is ever written.
     `busy_timeout_ms` is how long an operation waits for other processes before StoreUnavailableError (`locked`).
+    `vacuum_after_purge` rewrites the file after each purge; without it, call `vacuum` when the store is idle.
     `now_ms` gives UTC milliseconds.
     """
 
@@ -50,6 +51,7 @@ class SqliteStore:
         *,
         read_only: bool = False,
         busy_timeout_ms: int = 10_000,
+        vacuum_after_purge: bool = True,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self.path = Path(path)
@@ -57,6 +59,7 @@ class SqliteStore:
             raise InputError(f"{os.fspath(path)!r} is no file. Give a path, or use MemoryStore.")
         self.read_only = read_only
         self._busy_timeout_ms = busy_timeout_ms
+        self._vacuum_after_purge = vacuum_after_purge
         self._now_ms = now_ms
         self._worker = Worker("turnfold-sqlite")
         self._connection: sqlite3.Connection | None = None
@@ -102,10 +105,14 @@ class SqliteStore:
         **kwargs: P.kwargs,
     ) -> T:
         """Run an operation as one transaction. In the store's thread."""
+        connection = self._open_connection()
+        with transaction(connection, access):
+            return operation(connection, *args, **kwargs)
+
+    def _open_connection(self) -> sqlite3.Connection:
         if self._connection is None:
             raise StoreUnavailableError("gone", f"{self.path} was closed")
-        with transaction(self._connection, access):
-            return operation(self._connection, *args, **kwargs)
+        return self._connection
 
     async def _read(
         self, operation: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
@@ -185,14 +192,29 @@ class SqliteStore:
         return await self._read(sqlite_log.conversations, tenant=tenant, user=user, after=after, limit=limit)
 
     async def purge(self, key: ConversationKey) -> int:
-        """As `MessageLog.purge`: freed pages are overwritten, and the write-ahead log is emptied if no reader holds it."""
+        """As `MessageLog.purge`. Then, with `vacuum_after_purge`, the file is rewritten: see `vacuum`."""
         count = await self._write(sqlite_log.purge, key)
-        await self._in_thread(self._empty_wal)
+        if self._vacuum_after_purge:
+            await self.vacuum()
         return count
 
-    def _empty_wal(self) -> None:
-        if self._connection is not None:
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    async def vacuum(self) -> None:
+        """Rewrite the file without what was removed: overwriting freed pages alone can leave pieces of moved rows.
+
+        Takes time and disk space in proportion to the file, and keeps other writers waiting. Raises StoreUnavailableError
+        when the file could not be rewritten, or another process still reads what was removed; call it again then.
+        """
+        await self._in_thread(self._vacuum)
+
+    def _vacuum(self) -> None:
+        try:
+            rewrite(self._open_connection())
+        except FOREIGN as error:
+            mapped = map_error(error, self.path)
+            reason = mapped.reason if isinstance(mapped, StoreUnavailableError) else "failed"
+            raise StoreUnavailableError(
+                reason, f"{self.path} may still hold pieces of what was removed: {error}"
+            ) from error
 
     async def verify(self, key: ConversationKey | None = None) -> VerifyReport:
         """As `MessageLog.verify`; without a key the file's own structure is checked too. NotFoundError for no such key."""

@@ -5,6 +5,7 @@ All functions are synchronous; `sqlite` runs them in the store's own thread.
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -141,6 +142,14 @@ def transaction(connection: sqlite3.Connection, access: Access) -> Iterator[None
         if connection.in_transaction:  # SQLite rolls back by itself on some errors, a full disk among them
             connection.execute("ROLLBACK")
         raise
+
+
+def rewrite(connection: sqlite3.Connection) -> None:
+    """Write the file anew, so that nothing of what was removed is left in it or in its write-ahead log."""
+    connection.execute("VACUUM")
+    busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy:
+        raise TimeoutError(errno.ETIMEDOUT, "another process reads an older state of it")
 
 
 def run(connection: sqlite3.Connection, name: str, /, **values: Any) -> sqlite3.Cursor:
