@@ -94,10 +94,9 @@ def _changes(known: Mapping[str, str], files: Sequence[MemoryFile], limit: int) 
     yield from (f"{name} was removed." for name in sorted(known) if name not in present)
 
 
-def told(prompt: CompiledPrompt, rows: Sequence[Message]) -> tuple[str, Mapping[str, str]]:
-    """Return the revision and files that a reader of the prompt and of the update messages in `rows` knows."""
-    for row in reversed(rows):
-        if row.kind == "memory_update" and isinstance(row.metadata.get(REVISION), str):
-            files = row.metadata.get(FILES)
-            return row.metadata[REVISION], files if isinstance(files, dict) else {}
-    return prompt.revision, dict(prompt.files)
+def told(prompt: CompiledPrompt, update: Message | None) -> tuple[str, Mapping[str, str]]:
+    """Return the revision and files that a reader of the prompt and of the newest update message knows."""
+    if update is None or not isinstance(update.metadata.get(REVISION), str):
+        return prompt.revision, dict(prompt.files)
+    files = update.metadata.get(FILES)
+    return update.metadata[REVISION], files if isinstance(files, dict) else {}

@@ -112,7 +112,7 @@ class Conversation:
 
     async def _tell_memory(self) -> None:
         """Append the memory update that is due, if one is."""
-        update = await self._prompt.update(self._track.checkpoint, self._track.history())
+        update = await self._prompt.update(self._track.checkpoint, self._track.memory_update)
         if update is not None:
             await self._append((update,))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from turnfold.core.checkpoint import Checkpoint
@@ -61,12 +61,14 @@ class PromptKeeper:
             self._shown = (prompt, fixed_messages(prompt))
         return self._shown[1]
 
-    async def update(self, checkpoint: Checkpoint | None, rows: Sequence[Message]) -> Message | None:
-        """Return the update message that is due, or None when the reader of prompt and rows knows the memory."""
+    async def update(self, checkpoint: Checkpoint | None, newest: Message | None) -> Message | None:
+        """Return the update message that is due, or None when the reader of the prompt and of
+        the `newest` update knows the memory.
+        """
         if isinstance(self._source, str):
             return None
         given = await self.current()
-        revision, files = told(await self.in_force(checkpoint), rows)
+        revision, files = told(await self.in_force(checkpoint), newest)
         if compile_prompt(given).revision == revision:
             return None
         return update_message(self._new_id(), files, given, created_at=self._clock.now_ms())

@@ -28,7 +28,8 @@ STALE = -1
 
 class Track:
     """The loaded part of one branch. `reasons` say which newer checkpoints were passed over, and why; `factor` is how many
-    tokens the provider counts for one of ours, as its newest reply to `model` shows.
+    tokens the provider counts for one of ours, as its newest reply to `model` shows;
+    `memory_update` is the newest one in force.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Track:
     ) -> None:
         self.store, self.key, self.branch, self.meter, self.fingerprint = store, key, branch, meter, fingerprint
         self.model, self.factor = model, 1.0
+        self.memory_update: Message | None = None
         self.conversation: ConversationKey = key.conversation
         self.checkpoint: Checkpoint | None = None
         self.head_version = 0
@@ -57,7 +59,7 @@ class Track:
         request = await self._load_request(checkpoint)
         rows = await self._rows_after(position)
         self.checkpoint, self.covered_position, self.request = checkpoint, position, request
-        self.position, self.rows, self.factor = position, [], 1.0
+        self.position, self.rows, self.factor, self.memory_update = position, [], 1.0, None
         self.take(rows)
         self.head_version = head_version
 
@@ -82,6 +84,10 @@ class Track:
         self.rows.extend(entry.message for entry in entries)
         if entries:
             self.position = entries[-1].position
+        folded = self.checkpoint.folded if self.checkpoint else ()
+        for entry in entries:
+            if entry.message.kind == "memory_update" and entry.message.id not in folded:
+                self.memory_update = entry.message
         for entry in reversed(entries):
             factor = correction_factor(entry.message, self.model)
             if factor is not None:
