@@ -15,10 +15,15 @@ from turnfold.messages.model import Message
 
 
 class PlanningInput(msgspec.Struct, frozen=True, kw_only=True):
-    """What planners see: the rows, their tokens (0 for pinned ones, which the floor holds), the closed groups, the floor."""
+    """What planners see: the rows, their tokens (0 for pinned ones, which the floor holds), the closed groups, the floor.
+
+    `incoming` is the turn that nothing summarizes, with its tokens: the agent seed counts it as history all the same.
+    """
 
     rows: tuple[Message, ...]
     tokens: tuple[int, ...]
+    incoming: tuple[Message, ...] = ()
+    incoming_tokens: tuple[int, ...] = ()
     groups: tuple[tuple[int, int], ...]
     floor: int
     budget: Budget
@@ -74,7 +79,10 @@ def _window(policy: Policy, known: PlanningInput) -> Plan:
         )
         return plan_floor_aware(known.rows, known.tokens, goal)
     plan = plan_parity(
-        known.rows, known.tokens, context_window=known.budget.context_window, percentage=policy.percentage
+        (*known.rows, *known.incoming),  # it never cuts behind the last assistant message, so none of it is covered
+        (*known.tokens, *known.incoming_tokens),
+        context_window=known.budget.context_window,
+        percentage=policy.percentage,
     )
     return msgspec.structs.replace(plan, allowance=allowance)
 

@@ -68,6 +68,7 @@ class CompactionRun:
         self.compactor, self.policy = compactor, compactor.policy
         self.situation, self.budget, self.meter = situation, budget, meter
         self.floor_parts = self._floor_parts()
+        checked = checked and self.policy.floor_aware  # the agent seed plans first, and finds out at the end
         self.floor = check_floor(budget, self.floor_parts) if checked else sum(size for _, size in self.floor_parts)
         self.old = self._render(situation.parts_before())
         pressed = self.old.tokens > budget.trigger_line
