@@ -41,7 +41,7 @@ _ASCII = (
     r"|(?P<punctuation>[\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f\x00-\x08\x0b\x0c\x0e-\x1f]+)"
 )
 _TOKEN = re.compile(
-    _ASCII + "".join(f"|(?P<{name}>[{characters}]+)" for name, characters, _ in _CLASSES) + "|(?P<other>.)", re.S
+    _ASCII + "".join(f"|(?P<{name}>[{characters}]+)" for name, characters, _ in _CLASSES) + "|(?P<other>.)", re.DOTALL
 )
 _PRICES = {name: price for name, _, price in _CLASSES} | {"other": OTHER_PRICE}
 
