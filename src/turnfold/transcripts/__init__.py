@@ -12,7 +12,19 @@ from typing import Any, Final
 import msgspec
 
 from turnfold.errors import TranscriptError
-from turnfold.transcripts import jsonl, letta, openai_chat
+from turnfold.transcripts import (
+    anthropic,
+    chatgpt,
+    claude_code,
+    codex,
+    html,
+    jsonl,
+    letta,
+    markdown,
+    openai_chat,
+    openai_responses,
+    sillytavern,
+)
 from turnfold.transcripts.detect import HEAD_BYTES, detect
 from turnfold.transcripts.document import Event, Transcript, collect, strictly
 from turnfold.transcripts.reading import peek
@@ -38,6 +50,17 @@ CODECS: Final[dict[str, Codec]] = {
             recognizes=jsonl.recognizes,
             encode=jsonl.encode,
         ),
+        Codec(name="chatgpt", label="ChatGPT export", events=chatgpt.events, recognizes=chatgpt.recognizes),
+        Codec(name="codex", label="Codex rollout", events=codex.events, recognizes=codex.recognizes),
+        Codec(
+            name="sillytavern", label="SillyTavern chat", events=sillytavern.events, recognizes=sillytavern.recognizes
+        ),
+        Codec(
+            name="claude_code",
+            label="Claude Code session",
+            events=claude_code.events,
+            recognizes=claude_code.recognizes,
+        ),
         Codec(
             name="letta",
             label="letta-code local, pi sessions",
@@ -46,12 +69,28 @@ CODECS: Final[dict[str, Codec]] = {
             encode=letta.encode,
         ),
         Codec(
+            name="openai_responses",
+            label="OpenAI Responses",
+            events=openai_responses.events,
+            recognizes=openai_responses.recognizes,
+            encode=openai_responses.encode,
+        ),
+        Codec(
+            name="anthropic",
+            label="Anthropic Messages",
+            events=anthropic.events,
+            recognizes=anthropic.recognizes,
+            encode=anthropic.encode,
+        ),
+        Codec(
             name="openai_chat",
             label="OpenAI Chat Completions",
             events=openai_chat.events,
             recognizes=openai_chat.recognizes,
             encode=openai_chat.encode,
         ),
+        Codec(name="markdown", label="Markdown", encode=markdown.encode),
+        Codec(name="html", label="HTML page", encode=html.encode),
     )
 }
 """Formats by name, the most specific first: detection asks them in this order."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, assert_never
 
 import msgspec
+from msgspec.structs import replace
 
 from turnfold.messages.canonical import js_json
 from turnfold.messages.model import Image, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
@@ -46,43 +47,45 @@ class BadMessage(ValueError):
 
 def decode_message(value: Any, namer: Namer) -> Iterator[Message]:
     """Yield the messages that one wire message holds: a tool message for each result, then the rest. Raises BadMessage."""
+    for message in split_message(value):
+        own = text_of(value.get("id")) if message.role != "tool" else None
+        name = namer.name(message)
+        if own:
+            metadata = {FORMAT: {**message.metadata.get(FORMAT, {}), "id": True}}
+            message = replace(message, metadata=metadata)
+        yield replace(message, id=own or name)
+
+
+def split_message(value: Any) -> list[Message]:
+    """Return the messages that one wire message holds, without ids. Raises BadMessage."""
     if not isinstance(value, dict):
         raise BadMessage("it is not a message object")
     role = value.get("role")
     if role not in ("user", "assistant", "system"):
         raise BadMessage(f"the role {role!r} is unknown (known: user, assistant)")
     content = value.get("content")
-    fields = extras(value, frozenset({"role", "content", "id"}))
     reader = BlockReader(role)
+    results: list[Message] = []
     if isinstance(content, str):
-        parts: list[Part] = [Text(text=content)]
+        parts: tuple[Part, ...] = (Text(text=content),)
     elif isinstance(content, list):
-        results = [block for block in content if _is_result(block)] if role == "user" else []
-        for block in results:
-            yield _named(reader.result(block), namer, None)
+        results = [reader.result(block) for block in content if role == "user" and _is_result(block)]
         rest = [block for block in content if not (role == "user" and _is_result(block))]
         if results and not rest:
-            return
+            return results
         if not results:
             reader.note_form(rest)
-        parts = [reader.part(index, block) for index, block in enumerate(rest)]
+        parts = tuple(reader.part(index, block) for index, block in enumerate(rest))
     else:
         raise BadMessage("its content is not text or a list of blocks")
+    fields = extras(value, frozenset({"role", "content", "id"}))
     if fields:
         reader.kept["fields"] = fields
-    metadata = {FORMAT: reader.kept} if reader.kept else {}
-    yield _named(Message(id="", role=role, parts=tuple(parts), metadata=metadata), namer, text_of(value.get("id")))
+    return [*results, Message(id="", role=role, parts=parts, metadata={FORMAT: reader.kept} if reader.kept else {})]
 
 
 def _is_result(block: Any) -> bool:
     return isinstance(block, dict) and block.get("type") == "tool_result"
-
-
-def _named(message: Message, namer: Namer, own: str | None) -> Message:
-    name = namer.name(message)
-    kept = {**message.metadata.get(FORMAT, {}), "id": True} if own else message.metadata.get(FORMAT)
-    metadata = {FORMAT: kept} if kept else {}
-    return Message(id=own or name, role=message.role, parts=message.parts, metadata=metadata)
 
 
 class BlockReader:

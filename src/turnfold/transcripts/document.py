@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from turnfold.errors import TranscriptError
+from turnfold.messages.canonical import js_json
 from turnfold.messages.log import MAIN
 from turnfold.messages.model import Message, Tool
 
@@ -89,6 +90,13 @@ class OpaqueRow(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     payload: str
     after: str | None = None
+
+
+def opaque_row(place: str, value: Any, after: str | None = None, kind: str | None = None) -> OpaqueRow:
+    """Return a row that no message was made from; its kind is its `type` where none is given."""
+    own = value.get("type") if isinstance(value, dict) else None
+    name = kind or (own if isinstance(own, str) and own else "unknown")
+    return OpaqueRow(place=place, kind=name, payload=js_json(value), after=after)
 
 
 class Skipped(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,10 +16,19 @@ from typing import Any, Final
 import msgspec
 
 from turnfold.errors import TranscriptError
-from turnfold.messages.canonical import js_json
 from turnfold.messages.log import MAIN
 from turnfold.messages.model import Message, Tool, ToolResult
-from turnfold.transcripts.document import Entry, Event, Forked, OpaqueRow, Problem, Start, SummaryBoundary, Transcript
+from turnfold.transcripts.document import (
+    Entry,
+    Event,
+    Forked,
+    OpaqueRow,
+    Problem,
+    Start,
+    SummaryBoundary,
+    Transcript,
+    opaque_row,
+)
 from turnfold.transcripts.reading import MAX_DEPTH, BrokenJson, check_start, keep, lines, parse, peek
 
 FORMAT: Final = "turnfold"
@@ -120,7 +129,7 @@ def _misfit(place: str, line: bytes, reason: str) -> Event:
     value, _ = parse(line)
     kind = value.get("type") if isinstance(value, dict) else None
     if isinstance(kind, str) and kind not in _TAGS:
-        return OpaqueRow(place=place, kind=kind, payload=js_json(value))
+        return opaque_row(place, value)
     return Problem(place=place, reason=_plain(reason), cure="Repair the line or remove it.")
 
 

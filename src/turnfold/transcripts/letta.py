@@ -17,12 +17,12 @@ from turnfold.messages.model import Message
 from turnfold.transcripts.document import (
     Entry,
     Event,
-    OpaqueRow,
     Problem,
     Skipped,
     Start,
     SummaryBoundary,
     Transcript,
+    opaque_row,
 )
 from turnfold.transcripts.letta_messages import (
     FORMAT,
@@ -34,7 +34,7 @@ from turnfold.transcripts.letta_messages import (
 )
 from turnfold.transcripts.naming import Namer
 from turnfold.transcripts.reading import Row, epoch_ms, extras, keep, rows, text_of
-from turnfold.transcripts.tree import Node, unroll
+from turnfold.transcripts.tree import Node, ancestors, last_message, unroll
 from turnfold.transcripts.wire import KeptLayout, json_object, kept_of
 
 
@@ -79,7 +79,7 @@ def events(chunks: Iterable[bytes]) -> Iterator[Event]:
                 bare = _Bare([], "")
             yield from bare.take(row.value, row.place)
         elif bare is not None:
-            yield opaque_row(row, None)
+            yield opaque_row(row.place, row.value)
         else:
             session = session or _Session()
             yield from session.take(row)
@@ -91,13 +91,6 @@ def _listed(value: Any) -> list[Any] | None:
     """Return the messages of a conversation that is given as one value."""
     messages = value.get("messages") if isinstance(value, dict) else value
     return messages if isinstance(messages, list) else None
-
-
-def opaque_row(row: Row, after: str | None) -> OpaqueRow:
-    """Return a row that no message was made from; its kind is its `type`."""
-    kind = row.value.get("type") if isinstance(row.value, dict) else None
-    name = kind if isinstance(kind, str) else "unknown"
-    return OpaqueRow(place=row.place, kind=name, payload=js_json(row.value), after=after)
 
 
 class _Bare:
@@ -147,10 +140,10 @@ class _Session:
             case {"type": "compaction"}:
                 yield from self.take_message(value, _summary_message(value), row.place)
             case {"id": str() as key, "parentId": _}:
-                yield opaque_row(row, self.last)
+                yield opaque_row(row.place, row.value, self.last)
                 self.add(key, value, (), row.place)
             case _:
-                yield opaque_row(row, self.last)
+                yield opaque_row(row.place, row.value, self.last)
 
     def take_message(self, row: dict[str, Any], value: dict[str, Any], place: str) -> Iterator[Event]:
         try:
@@ -184,27 +177,14 @@ class _Session:
 
     def boundary(self, key: str, first_kept: str | None) -> Iterator[SummaryBoundary]:
         """Yield where a summary's coverage ends, if the rows it names are on its own path."""
-        path = self.above(key)
+        path = ancestors(self.nodes, key)
         if first_kept is not None:
             if first_kept not in path:
                 return
             path = path[path.index(first_kept) + 1 :]
-        last = next(
-            (message.id for name in path for message in self.nodes[name].messages if message.kind == "message"), None
-        )
+        last = last_message(self.nodes, path)
         if last is not None:
             yield SummaryBoundary(summary_id=key, last_id=last)
-
-    def above(self, key: str) -> list[str]:
-        """Return the ids above a row, nearest first."""
-        path: list[str] = []
-        seen = {key}
-        here = self.nodes[key].parent
-        while here in self.nodes and here not in seen:
-            path.append(here)
-            seen.add(here)
-            here = self.nodes[here].parent
-        return path
 
 
 def _summary_message(row: dict[str, Any]) -> dict[str, Any]:

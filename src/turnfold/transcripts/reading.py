@@ -221,7 +221,7 @@ def rows(chunks: Iterable[bytes]) -> Iterator[Row | Problem]:
         yield from _document(chunks)
         return
     for number, line in lines(chunks):
-        yield from _row(f"line {number}", line)
+        yield from one_row(f"line {number}", line)
 
 
 def _spans_lines(head: bytes) -> bool:
@@ -248,10 +248,11 @@ def _is_object(rest: bytes) -> bool:
 
 def _document(chunks: Iterable[bytes]) -> Iterator[Row | Problem]:
     data = b"".join(chunks).removeprefix(b"\xef\xbb\xbf")
-    yield from _row("document", data)
+    yield from one_row("document", data)
 
 
-def _row(place: str, data: bytes | None) -> Iterator[Row | Problem]:
+def one_row(place: str, data: bytes | None) -> Iterator[Row | Problem]:
+    """Yield the value of one line or document, after a note on repairs; a problem when it is not usable."""
     if data is None:
         yield Problem(place=place, reason=f"it is longer than {MAX_LINE_BYTES} bytes", cure="Split it or remove it.")
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -35,6 +35,25 @@ def unroll(nodes: Sequence[Node], leaf: str | None = None) -> Iterator[Entry | F
     for node in nodes:
         if node.key not in tree.owner and node.key not in tree.with_children:
             yield from tree.branch(node.key)
+
+
+def ancestors(nodes: Mapping[str, Node], key: str) -> list[str]:
+    """Return the keys above a node, nearest first; a circle ends the walk."""
+    path: dict[str, None] = {}
+    here = nodes[key].parent
+    while here is not None and here in nodes and here not in path and here != key:
+        path[here] = None
+        here = nodes[here].parent
+    return list(path)
+
+
+def last_message(nodes: Mapping[str, Node], keys: Sequence[str]) -> str | None:
+    """Return the id of the last message of kind `message` on a path given nearest first, None when it has none."""
+    for key in keys:
+        for message in reversed(nodes[key].messages):
+            if message.kind == "message":
+                return message.id
+    return None
 
 
 class _Tree:
