@@ -5,22 +5,26 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnfold.config.settings import Settings
+from turnfold.core.policy import Policy
 from turnfold.errors import ConfigError
 from turnfold.messages.log import ConversationKey
-from turnfold.messages.model import Tool
 from turnfold.runtime.compactor import Compactor
-from turnfold.runtime.events import Listener
 from turnfold.session import Session
 from turnfold.tokens import make_counter
 
 if TYPE_CHECKING:
-    from turnfold.ports import ChatModel, Store, Summarizer, TokenCounter
+    from turnfold.config.settings import Settings
+    from turnfold.messages.model import Message, Tool
+    from turnfold.ports import ChatModel, ChatRequest, Store, Summarizer, TokenCounter
+    from turnfold.runtime.events import Listener
+    from turnfold.session.prompting import PromptSource
+    from turnfold.session.reminding import ReminderProvider
+    from turnfold.stores.memory import MemoryStore
+    from turnfold.stores.sqlite import SqliteStore
 
 
 class SystemClock:
@@ -43,3 +47,128 @@ def new_id() -> str:
 def new_frame() -> str:
     """Return an unguessable word that marks a transcript's ends."""
     return secrets.token_hex(8)
+
+
+def open_store(settings: Settings, *, read_only: bool = False) -> SqliteStore:
+    """Return the embedded store of the settings; its folder is made, unless it is only to be read."""
+    from turnfold.stores.sqlite import SqliteStore
+
+    path = Path(settings.store).expanduser()
+    if not read_only:
+        _make_folder(path.parent)
+    return SqliteStore(path, read_only=read_only)
+
+
+def _make_folder(folder: Path) -> None:
+    from turnfold.errors import StoreUnavailableError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailableError("read_only", f"the folder {folder} cannot be made ({error.strerror})") from error
+
+
+def memory_store() -> MemoryStore:
+    """Return a store that lives as long as the process."""
+    from turnfold.stores.memory import MemoryStore
+
+    return MemoryStore()
+
+
+def conversation_key(settings: Settings) -> ConversationKey:
+    """Return the key of the conversation that the settings name."""
+    return ConversationKey(tenant=settings.tenant, user=settings.user, conversation_id=settings.conversation)
+
+
+def chat_model(settings: Settings, environment: Mapping[str, str] = os.environ) -> ChatModel:
+    """Return the configured chat model: any OpenAI-compatible endpoint, or without a model one that repeats.
+
+    Raises MissingExtraError when the SDK is not installed.
+    """
+    if settings.model is None:
+        return echo_model()
+    from turnfold.providers import provider_class
+
+    options = {"base_url": settings.base_url} if settings.base_url else {}
+    model: ChatModel = provider_class("openai")(
+        settings.model,
+        api_key=environment.get(settings.api_key_env),
+        context_window=settings.context_window,
+        max_output_tokens=settings.max_output,
+        **options,
+    )
+    return model
+
+
+def echo_model() -> ChatModel:
+    """Return the model that stands in when none is configured: it repeats what it was told, so that all else can be tried."""
+    from turnfold.messages.model import text_message
+    from turnfold.providers.scripted import ScriptedModel
+
+    def echo(request: ChatRequest) -> Message:
+        told = next((m.text for m in reversed(request.messages) if m.role == "user" and m.kind == "message"), "")
+        return text_message(new_id(), "assistant", f"You said: {told}")
+
+    return ScriptedModel(echo, name="echo")
+
+
+def fallback_summarizer(counter: TokenCounter) -> Summarizer:
+    """Return the deterministic summarizer."""
+    from turnfold.summarizers.extractive import ExtractiveSummarizer
+
+    return ExtractiveSummarizer(counter.count_text)
+
+
+def summarizer(settings: Settings, counter: TokenCounter, model: ChatModel | None = None) -> Summarizer:
+    """Return the configured summarizer. Raises ConfigError when it needs a model and none is configured."""
+    if settings.summarizer == "extractive":
+        return fallback_summarizer(counter)
+    if model is None and settings.model is None:
+        raise ConfigError(["summarizer: 'model' needs a model. Give --model or TURNFOLD_MODEL, or use 'extractive'."])
+    from turnfold.summarizers.model_backed import ModelBackedSummarizer
+
+    return ModelBackedSummarizer(model or chat_model(settings), counter)
+
+
+def make_compactor(
+    settings: Settings, *, policy: Policy | None = None, model: ChatModel | None = None, using: Summarizer | None = None
+) -> Compactor:
+    """Return the compactor of the settings; `using` replaces the configured summarizer."""
+    counter = make_counter(settings.counter)
+    return Compactor(
+        counter=counter,
+        summarizer=using or summarizer(settings, counter, model),
+        fallback=fallback_summarizer(counter),
+        policy=policy or settings.policy(),
+        clock=SystemClock(),
+        new_frame=new_frame,
+    )
+
+
+def open_session(
+    store: Store,
+    settings: Settings,
+    *,
+    compactor: Compactor | None = None,
+    model: ChatModel | None = None,
+    system: str | PromptSource | None = None,
+    tools: tuple[Tool, ...] = (),
+    branch: str | None = None,
+    listener: Listener | None = None,
+    reminders: Mapping[str, ReminderProvider] | None = None,
+) -> Session:
+    """Return the session of the settings' conversation, to be entered with `async with`."""
+    compactor = compactor or make_compactor(settings, model=model)
+    return Session(
+        store,
+        conversation_key(settings),
+        compactor,
+        budget=settings.budget(exact=compactor.counter.exact),
+        new_id=new_id,
+        system=settings.system if system is None else system,
+        tools=tools,
+        model=model.name if model else settings.model,
+        branch=branch,
+        listener=listener,
+        reminders=reminders,
+    )

@@ -87,7 +87,11 @@ def variable(name: str) -> str:
 
 
 def resolve(
-    *, flags: Mapping[str, Any], environment: Mapping[str, str], file: Mapping[str, Any], file_name: str = "turnfold.toml"
+    *,
+    flags: Mapping[str, Any],
+    environment: Mapping[str, str],
+    file: Mapping[str, Any],
+    file_name: str = "turnfold.toml",
 ) -> Resolved:
     """Merge the sources. `flags` of None count as not given; `file` is the parsed document.
 
@@ -105,10 +109,10 @@ def resolve(
             values[field.name] = msgspec.convert(given, type=field.type, strict=not source.startswith(ENV_PREFIX))
         except msgspec.ValidationError as error:
             problems.append(f"{source} {field.name}: {given!r}: {error}. See docs/settings.md for what it takes.")
-    if not problems:
-        settings = Settings(**values)
-        problems += _out_of_range(settings, sources)
     if problems:
+        raise ConfigError(problems)
+    settings = Settings(**values)
+    if problems := _out_of_range(settings, sources):
         raise ConfigError(problems)
     return Resolved(settings=settings, sources=sources)
 
@@ -129,10 +133,8 @@ def _unknown(environment: Mapping[str, str], file: Mapping[str, Any], file_name:
     names = [field.name for field in msgspec.structs.fields(Settings)]
     problems = [_unknown_problem(f"{file_name} {name}", name, names) for name in file if name not in names]
     known_variables = [*map(variable, names), *OTHER_VARIABLES]
-    for given in environment:
-        if given.startswith(ENV_PREFIX) and given not in known_variables:
-            problems.append(_unknown_problem(given, given, known_variables))
-    return problems
+    strangers = (name for name in environment if name.startswith(ENV_PREFIX) and name not in known_variables)
+    return problems + [_unknown_problem(name, name, known_variables) for name in strangers]
 
 
 OTHER_VARIABLES = ("TURNFOLD_CONFIG", "TURNFOLD_TEST_POSTGRES")

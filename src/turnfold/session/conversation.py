@@ -12,7 +12,7 @@ from typing import Self
 
 import msgspec
 
-from turnfold.core.checkpoint import CheckpointKey
+from turnfold.core.checkpoint import Checkpoint, CheckpointKey
 from turnfold.errors import NotFoundError
 from turnfold.messages.log import MAIN, Branch, ConversationKey, LogEntry
 from turnfold.messages.model import Message, text_message
@@ -84,6 +84,11 @@ class Conversation:
     def branch(self) -> str:
         """The branch in use."""
         return self._track.branch
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The newest checkpoint that is true of the branch in use, as last read."""
+        return self._track.checkpoint
 
     # -- messages ------------------------------------------------------------------------------------------------
 

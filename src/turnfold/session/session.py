@@ -18,6 +18,7 @@ from turnfold.core.checkpoint import Audit, Checkpoint, NextCheckpoint
 from turnfold.core.groups import is_final
 from turnfold.core.growing import GrowingView, grown, waiting_calls
 from turnfold.core.plan import Plan, Trigger
+from turnfold.core.policy import Policy
 from turnfold.core.reasons import Reason
 from turnfold.core.situation import Situation
 from turnfold.core.summary_row import summary_message
@@ -92,12 +93,11 @@ class Session(Conversation):
         listener: Listener | None = None,
         reminders: Mapping[str, ReminderProvider] | None = None,
     ) -> None:
-        policy = compactor.policy
         super().__init__(
             store,
             key,
             meter=Meter(compactor.counter),
-            fingerprint=digest_text("session", policy.input_protocol, policy.output_format),
+            fingerprint=session_fingerprint(compactor.policy),
             prompt=PromptKeeper(store, key, system, clock=compactor.clock, new_id=new_id),
             clock=compactor.clock,
             new_id=new_id,
@@ -364,6 +364,11 @@ class Session(Conversation):
 
     def _starting(self, trigger: Trigger, messages: int, tokens: int) -> None:
         self._tell(CompactionStarted(trigger=trigger, messages=messages, tokens=tokens))
+
+
+def session_fingerprint(policy: Policy) -> str:
+    """Return the semantic fingerprint of a session's checkpoints: what must be equal for an old summary to be used."""
+    return digest_text("session", policy.input_protocol, policy.output_format)
 
 
 async def _never(_: Trigger) -> bool:
