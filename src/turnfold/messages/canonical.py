@@ -113,14 +113,40 @@ def _image_content(image: Image) -> str:
     return image.url or ""
 
 
+MAX_ARGUMENTS_DEPTH = 64
+"""Arguments nested deeper are compared as text: how deep Python can go depends on who calls, and a digest must not."""
+
+
 def canonical_arguments(arguments: str) -> str:
-    """Return a tool call's arguments as canonical JSON; text that is not JSON is kept as a tagged string."""
+    """Return a tool call's arguments as canonical JSON; text that is not JSON, or nested too deep, is tagged and kept.
+
+    The tagged form is no JSON, so it is never equal to arguments that are.
+    """
     if not arguments.strip():
         return "{}"  # some providers send nothing for a call without arguments
     try:
-        return js_json(json.loads(arguments), sort=True)
+        value = json.loads(arguments)
     except (ValueError, RecursionError):
-        return f'["raw",{quote(arguments)}]'
+        return f"raw:{quote(arguments)}"
+    return f"raw:{quote(arguments)}" if _is_deep(value, arguments) else js_json(value, sort=True)
+
+
+def _is_deep(value: Any, text: str) -> bool:
+    """Whether a JSON value, read from `text`, is nested deeper than `MAX_ARGUMENTS_DEPTH`; walked without recursion."""
+    if text.count("{") + text.count("[") <= MAX_ARGUMENTS_DEPTH:
+        return False
+    level, depth = [value], 0
+    while level := [item for each in level for item in _children(each)]:
+        depth += 1
+        if depth > MAX_ARGUMENTS_DEPTH:
+            return True
+    return False
+
+
+def _children(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def extend_chain(chain: str, message_digest: str) -> str:
