@@ -30,24 +30,32 @@ class ToolPairs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pair_tools(messages: Sequence[Message]) -> ToolPairs:
-    """Pair every result with the nearest earlier unanswered call of its id (ids may repeat over a long conversation)."""
-    waiting: dict[str, int] = {}
+    """Pair every result with the nearest earlier unanswered call of its id.
+
+    Ids may repeat over a long conversation, and even within one message; calls of one id in one message take one result each.
+    """
+    waiting: dict[str, tuple[int, int]] = {}  # by id: the message that calls, and how many of its calls have no result
     ends: dict[int, int] = {}
     unanswered: list[tuple[int, str]] = []
     orphans: list[tuple[int, str]] = []
     for index, message in enumerate(messages):
         for call in message.calls:
-            if call.id in waiting:
-                unanswered.append((waiting[call.id], call.id))
-            waiting[call.id] = index
+            start, count = waiting.get(call.id, (index, 0))
+            if start != index:
+                unanswered += [(start, call.id)] * count
+                count = 0
+            waiting[call.id] = (index, count + 1)
         for result in message.results:
-            start = waiting.pop(result.call_id, None)
-            if start is None:
+            start, count = waiting.pop(result.call_id, (-1, 0))
+            if not count:
                 orphans.append((index, result.call_id))
-            else:
-                ends[start] = index
-    pending_from = _pending_from(messages, set(waiting.values()))
-    unanswered += [(index, call_id) for call_id, index in waiting.items() if index != pending_from]
+                continue
+            ends[start] = index
+            if count > 1:
+                waiting[result.call_id] = (start, count - 1)
+    pending_from = _pending_from(messages, {index for index, _ in waiting.values()})
+    for call_id, (index, count) in waiting.items():
+        unanswered += [(index, call_id)] * count if index != pending_from else []
     return ToolPairs(
         spans=tuple(sorted(ends.items())),
         orphan_results=tuple(orphans),

@@ -6,6 +6,7 @@ plainly an append (a repair, a memory update, a result out of place) is refused 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -48,9 +49,9 @@ def _in_place(row: Message, waiting: set[str]) -> bool:
 
 def waiting_calls(messages: Sequence[Message]) -> frozenset[str]:
     """Return the ids of the calls at the end of a well-formed view that still wait for results."""
-    answered: set[str] = set()
+    answered: Counter[str] = Counter()
     for message in reversed(messages):
         if message.role != "tool":
-            return frozenset(call.id for call in message.calls) - answered
+            return frozenset(Counter(call.id for call in message.calls) - answered)
         answered.update(result.call_id for result in message.results)
     return frozenset()

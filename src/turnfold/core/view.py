@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -93,28 +94,35 @@ def _reports(messages: Sequence[Message], pairs: ToolPairs) -> Iterator[Reason]:
 def _repaired(messages: Sequence[Message], pairs: ToolPairs) -> Iterator[Message]:
     """Yield the messages with every call followed at once by one result each, and orphan results as plain text."""
     answers = _answers(messages)
+    orphans: dict[int, set[str]] = {}
+    for index, call_id in pairs.orphan_results:
+        orphans.setdefault(index, set()).add(call_id)
     for index, message in enumerate(messages):
         if message.role == "tool":
-            yield from _orphans_as_text(message, {call for at, call in pairs.orphan_results if at == index})
+            yield from _orphans_as_text(message, orphans.get(index, ()))
             continue
         yield message
         for call in message.calls:
-            if (result := answers.get((index, call.id))) is not None:
-                yield result
+            if given := answers.get((index, call.id)):
+                yield given.pop(0)
             elif index != pairs.pending_from:
                 yield _result_message(message.id, ToolResult(call_id=call.id, content=(Text(text=NO_RESULT),)))
 
 
-def _answers(messages: Sequence[Message]) -> dict[tuple[int, str], Message]:
-    """Return the message that answers each call, keyed by the call's message index and id."""
-    waiting: dict[str, int] = {}
-    answers: dict[tuple[int, str], Message] = {}
+def _answers(messages: Sequence[Message]) -> dict[tuple[int, str], list[Message]]:
+    """Return the messages that answer each call, in order, by the call's message index and id."""
+    waiting: dict[str, tuple[int, int]] = {}
+    answers: dict[tuple[int, str], list[Message]] = {}
     for index, message in enumerate(messages):
-        waiting.update((call.id, index) for call in message.calls)
+        for call_id, count in Counter(call.id for call in message.calls).items():
+            waiting[call_id] = (index, count)
         for result in message.results:
-            if (start := waiting.pop(result.call_id, None)) is not None:
+            start, count = waiting.get(result.call_id, (-1, 0))
+            if count:
+                waiting[result.call_id] = (start, count - 1)
                 alone = len(message.parts) == 1
-                answers[start, result.call_id] = message if alone else _result_message(message.id, result)
+                given = message if alone else _result_message(message.id, result)
+                answers.setdefault((start, result.call_id), []).append(given)
     return answers
 
 
