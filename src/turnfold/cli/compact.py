@@ -128,8 +128,8 @@ async def _tried(session: Session, settings: Settings, focus: str | None, *, dry
 
 def _facts(before: Decision, plan: Plan | None, settings: Settings) -> dict[str, Any]:
     return {
-        "mode": plan.mode if plan else settings.mode,
-        "cutoff_index": plan.cutoff_index if plan else None,
+        "mode": plan.mode if plan else "all",
+        "cutoff_index": plan.cutoff_index if plan else 0,
         "messages_before": len(before.messages),
         "tokens_before": before.tokens,
         "message_tokens_before": before.message_tokens_before,

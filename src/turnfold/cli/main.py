@@ -40,14 +40,6 @@ app = typer.Typer(
 )
 
 EXIT_PROBLEMS, EXIT_INPUT, EXIT_STORE, EXIT_PROVIDER, EXIT_OVERFLOW, EXIT_DEFECT = 1, 2, 3, 4, 5, 70
-    1,
-    2,
-    3,
-    4,
-    5,
-    70,
-    130,
-)
 
 
 def _print_version(wanted: bool) -> None:

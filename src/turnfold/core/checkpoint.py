@@ -117,7 +117,8 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `summary` is the raw summary (None when only masks were set before any summary) and `summary_mode` the plan that it was
     written for, `structured` its parsed form for
     `structured_json`. `pins` are the covered pinned ids shown verbatim, `open_request_id` the covered request of the turn
-    that was open, `folded` the ids of memory updates and reminders that the recompiled `prompt` made obsolete.
+    that was open, `folded` the ids of rows outside the chain that are not shown
+    any more: memory updates and reminders that the recompiled `prompt` made obsolete, and covered foreign summaries.
     """
 
     version: int

@@ -94,7 +94,9 @@ class _Extract:
                 labels[speaker] = float(self._count(f"\n{speaker}: "))
             factor = passage.factor * (FOCUS if focus and not focus.isdisjoint(worth) else 1.0)
             found.append(
-                Candidate(terms=tuple(worth.items()), cost=cost, block=passage.message, opening=labels[speaker], factor=factor)
+                Candidate(
+                    terms=tuple(worth.items()), cost=cost, block=passage.message, opening=labels[speaker], factor=factor
+                )
             )
         return found
 

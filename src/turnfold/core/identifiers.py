@@ -144,7 +144,7 @@ def _latin(text: str) -> Iterator[Mention]:
 
 
 def _classified(token: str, text: str, start: int) -> Iterator[Mention]:
-    if token.startswith("/") or token.startswith(("./", "../", "~/", "\\")) or re.match(r"[A-Za-z]:\\", token):
+    if token.startswith(("/", "./", "../", "~/", "\\")) or re.match(r"[A-Za-z]:\\", token):
         return  # a path, found above
     for kind, pattern in _CLASSES:
         if pattern.fullmatch(token):

@@ -107,7 +107,7 @@ _EN = _Rules(
         |(?:i\s(?:want|need|expect|require)|i(?:'d|\swould)\s(?:like|prefer))\s(?:every|each|all\s(?:your|of\syour|the)?|any|your)\b.*\b(?:to|in|with)\b
         |i\s(?:want|need|expect|would\slike)\syou\sto\b(?=.*(?:{_GENERAL}))
         |(?:as\sa\s(?:general\s)?rule|by\sdefault|at\sall\stimes|in\sgeneral|without\sexception)(?!\sof)[,:]?\s{_NOT_A_SUBJECT}(?!(?:a|an|the)\b)
-        |(?:no|zero)\s.*(?:,?\splease\b|\bin\sany\b|\bin\syour\b|\bat\sall\b|\bever\b|\ballowed\b|\bunless\b)(?!.*\b(?:was|were|came|did|had|has)\b)
+        |(?:no|zero)\s(?!one\b|idea|wonder|matter|doubt|way\b|thanks|problem|worr|need\b|longer|sooner).*(?:,?\splease\b|\bin\sany\b|\bin\syour\b|\bat\sall\b|\bever\b|\ballowed\b|\bunless\b)(?!.*\b(?:was|were|came|did|had|has)\b)
         |(?:all|every|each|any)\s(?!of\b)(?:[\w-]+\s){{1,7}}?(?:must|should|has\sto|have\sto|needs?\sto|is\sto|are\sto|shall|may\snot|cannot|can't)\s(?!be\s(?:a\sbug|here|fine)|have\sbeen)
         |(?:the\s|your\s|my\s|our\s)?(?:[\w-]+\s){{1,6}}?must\s(?:always|never|not\s(?!have|be\s(?:easy|the)))
         |you\s(?:are|'re)\s(?:not\sallowed|forbidden|only\sallowed|never\sallowed|never\sto)\b
@@ -130,7 +130,7 @@ _EN = _Rules(
         """,
     once=r"""\b(?:yet|right\snow|for\snow|just\snow|now|today|tonight|this\stime|this\sonce|just\sonce|once\smore|this\sone|that\sone|these\stwo|tomorrow|while\si|before\si(?:'ve|\shave)?\s(?!say)
         |until\s(?:\w+\sis|i\s(?:am|get|come|look))|for\sa\s(?:moment|second|minute)|in\smy\slast|again,\sbut|the\slast\s(?:question|one|message)|when\syou\smake\sthe|for\sthis\s(?:test|slide|one|file|line|run))\b
-        |^(?:\W*\w+){1,3}\s(?:it|this|that|them|these|those)\b[\s,.!]""",
+        |^(?:\W*\w+){1,3}\s(?:it|this|that|them|these|those)\s*(?:[,.!]|$)""",
     against=r"""\b(?:said|says|told|whispered|muttered|replied|declared|swore|vowed|announced|shouted|yelled|sang|according\sto|the\ssign|the\smanual|used\sto|wrote|reads)\b
         |\b(?:he|she|they|it)\s(?:always|never)\b|^(?:could|can|would|will|should|do|does|did|is|are|was|were|have|has|why|what|how|when\sdo|where|who|which|must|may|shall)\s(?:i|you|we|he|she|it|they|the|a|this|that|there|my|your|every)\b(?!.*\bplease\b.*\bnever\b)
         |^(?:i|we)(?:'ve|'ll|\shave|\swill|\swas|\swere|\scan't|\scannot|\sdon't|\sdo\snot|\sdidn't)\b(?!.*,\s*(?:so\s)?(?:please|from\snow|always|never|don't|do\snot)\b)|^let's\b""",
@@ -158,7 +158,7 @@ _ZH = _Rules(
         |[^，。]{2,14}(?:的时候|时|之前|之后|里|中|方面|上)(?:，|,)?(?:请|也|就|都|你)?(?:不要|别|必须|务必|只能|只用|要用|要先|要有|要带|请用|不能)
         |[^，。我他她昨]{1,16}(?:必须|不得|不准|不许|严禁)(?!的)[^，。]|必须(?!的|得走|承认)[^，。]
         |(?:语气|口吻|口气|文风|风格|说话|回答|回复|答案|措辞|称呼|标题|注释|格式|排版|例子|代码|日期|金额|时间)(?:\w{0,4})?(?:要|得|尽量|保持|请|用|统一|别|不要|必须|只)(?!了)
-        |(?:只|仅)(?:用|准|许|能用|写|回答|给|输出|说|讲|看|要|使用|允许|限)(?!了|要|需要)
+        |(?:只|仅)(?:用|准|许|能用|写|回答|给|输出|说|讲|看|使用|允许|限)(?!了|要|需要)
         |(?:我)?(?:希望|想要?|要求|更?喜欢|需要|建议|宁愿|偏好)你(?!能考|快乐|幸福|好起来|帮我|给我|写|来|去|告诉)
         |(?:尽量|尽可能|优先|默认|避免|少用|多用|保持)(?:用|使用|说|写|给|按|不|少|别|把|以|简|短|出现)?\S
         |(?:注意|记得)(?:不要|别|每|以后|要|所有|一律|我)
@@ -166,7 +166,7 @@ _ZH = _Rules(
         |我(?:对|不吃|不喝|不能吃|吃素)\S*(?:过敏|所以|别|不要|推荐|给我)
         """,
     once=_ONCE_ZH,
-    against=r"""(?<![别要我你没话])说(?:过|道)?(?:[，。：:“]|$)|[他她们板父师妈爸爷奶生员士卫王者人册]说(?!话)|写着|写道|里写|喊道|唱|下令|发誓|规定|低声|牌子|据说|觉得|认为|可是|却|结果大家
+    against=r"""(?<![别要我你没话])说(?:过|道)?(?:[，。：:“]|$)|[他她们板父师妈爸爷奶生员士卫王者人册]说(?!话)|写着|写道|里写[：:]|喊道|唱|下令|发誓|规定|低声|牌子|据说|觉得|认为|可是|却|结果大家
         |为什么|是不是|有没有|能不能|会不会|要不要(?!再动手)|哪里|谁也|吗$|呢$|^(?:我|他|她|它|他们|我们)(?:们)?(?:以后|必须|不要|从来|从不|总是|一直|永远|每次|已经|刚)|(?<!不)(?<!别再给我讲大道理)极了|烦死|乐坏|太\w{1,4}了吧|白跑
         |(?:昨天|上周|去年|小时候|曾经|当时|那天)""",
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
 from turnfold.core.budget import Budget
@@ -30,21 +28,7 @@ class PlanningInput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def candidate_plans(policy: Policy, known: PlanningInput) -> tuple[Plan, ...]:
-    """Return the plans to try, best first. A plan that covers no message of the chain is none.
-
-    Raises PlanningError, with the reason, when there is nothing to try.
-    """
-    plans = tuple(plan for plan in _plans(policy, known) if _covers_something(plan, known.rows))
-    if not plans:
-        raise PlanningError("there is nothing to summarize.")
-    return plans
-
-
-def _covers_something(plan: Plan, rows: Sequence[Message]) -> bool:
-    return any(row.kind == "message" for row in rows[: plan.cutoff_index])
-
-
-def _plans(policy: Policy, known: PlanningInput) -> tuple[Plan, ...]:
+    """Return the plans to try, best first. Raises PlanningError, with the reason, when there is nothing to try."""
     match policy.planner:
         case "bounded_recent":
             return _bounded_recent(policy, known)

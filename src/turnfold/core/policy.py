@@ -16,12 +16,15 @@ from turnfold.core.planners.mask_tool_results import KEEP_TOOL_RESULTS
 from turnfold.core.planners.sliding_window import MIN_HEADROOM_TURNS, PERCENTAGE
 from turnfold.messages.model import Role
 
+MIN_SUMMARY_ALLOWANCE = 120
+"""Tokens that the default allowance does not go below: the envelope takes about half of them."""
+
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """How to compact. Tokens, characters and ms as named; the defaults are a session's (SPEC §4, §5, §6, §10).
 
     `planner` is `sliding_window` (falls back to `all`), `all`, or `bounded_recent`. `floor_aware=False` plans exactly as
-    the agent seed does. `max_summary_tokens` None is 10 % of the window, envelope included. `summary_form` is the agent's
+    the agent seed does. `max_summary_tokens` None is 10 % of the window, at least 120, envelope included. `summary_form` is the agent's
     JSON envelope or the plain block of roleplay prompts; `stats_in_text` adds the statistics to the envelope.
     `fallback_on_failure`: whether the deterministic summarizer steps in when the model failed and the request does not
     fit; without it the oldest groups are left out of that turn.
@@ -51,6 +54,6 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     def allowance(self, context_window: int) -> int:
         """Return what the summary message may take at most, in tokens."""
-        return (
-            math.floor(context_window * SUMMARY_SHARE) if self.max_summary_tokens is None else self.max_summary_tokens
-        )
+        if self.max_summary_tokens is not None:
+            return self.max_summary_tokens
+        return max(MIN_SUMMARY_ALLOWANCE, math.floor(context_window * SUMMARY_SHARE))

@@ -29,7 +29,7 @@ def summary_checkpoint(
         masks=tuple(mask for mask in situation.masks if mask.message_id in kept),
         pins=tuple(pin.id for pin in situation.pins_after(covered)),
         open_request_id=request.id if request is not None and request.id not in kept else None,
-        folded=situation.folded_ids(),
+        folded=(*situation.folded_ids(), *(row.id for row in covered if row.kind == "summary")),
         prompt=situation.prompt_after,
         audit=audit,
     )

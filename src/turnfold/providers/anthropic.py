@@ -26,6 +26,9 @@ ANTHROPIC_URL: Final = "https://api.anthropic.com"
 DEFAULT_OUTPUT_TOKENS: Final = 4_096
 """The API insists on an output limit; this one where neither the request nor the configuration has one."""
 
+PARAMETERS: Final = frozenset({"model", "max_tokens", "messages", "system", "tools"})
+"""What every version of the SDK has a parameter for; the rest goes into the body beside them."""
+
 
 class AnthropicModel(EndpointModel):
     """One model behind the Messages API. `base_url` ends before `/v1`; `timeout` is in seconds.
@@ -78,5 +81,5 @@ class AnthropicModel(EndpointModel):
             fields["temperature"] = request.temperature
         fields.update(self._extra_body)
         body = encode_request(request.messages, request.tools, cache=self._cache, **fields)
-        extra = {key: body.pop(key) for key in self._extra_body if key in body and key not in ("model", "max_tokens")}
+        extra = {key: body.pop(key) for key in tuple(body) if key not in PARAMETERS}
         return {**body, "extra_body": extra} if extra else body

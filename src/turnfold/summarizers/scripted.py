@@ -53,6 +53,10 @@ class ScriptedSummarizer:
         """As given: True means that no call is counted."""
         return self._deterministic
 
+    def generation_room(self, request: SummaryRequest) -> int | None:
+        """None: a script has no window."""
+        return None
+
     async def summarize(self, request: SummaryRequest, calls: CallBudget) -> SummaryDraft:
         """Return the script's next draft. Raises what the script says."""
         if not self._deterministic:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import msgspec
-
-PIECE: Final = 7
-"""Characters of text in one streamed chunk."""
 
 
 class Called(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +18,9 @@ class Called(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Says(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="says"):
-    """A completion. `usage` overrides what the server counts; `after` is a delay in seconds."""
+    """A completion, in OpenAI's words whatever the dialect. `usage` overrides what the server counts; `after` is a delay in
+    seconds.
+    """
 
     text: str | None = ""
     finish_reason: str = "stop"
@@ -33,7 +32,7 @@ class Says(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="say
 
 
 class Fails(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="fails"):
-    """An error answer, in OpenAI's layout. With `in_stream` a stream begins well and then holds the error."""
+    """An error answer. With `in_stream` a stream begins well and then holds the error."""
 
     status: int
     message: str
@@ -119,43 +118,6 @@ def overflows(window: int = 8192, tokens: int = 9000) -> Fails:
 
 
 DEFAULT_ANSWER: Final = Says(text="The earlier messages were about the user's requests, which were carried out.")
-
-
-def message_of(answer: Says) -> Body:
-    """Return the message of a whole completion."""
-    message: Body = {"role": "assistant", "content": answer.text, "refusal": answer.refusal}
-    if answer.reasoning is not None:
-        message["reasoning_content"] = answer.reasoning
-    if answer.calls:
-        message["tool_calls"] = [_call(call) for call in answer.calls]
-    return message
-
-
-def deltas_of(answer: Says) -> Iterator[Body]:
-    """Yield the deltas of a streamed one."""
-    yield {"role": "assistant", "content": ""}
-    for key, text in (("reasoning_content", answer.reasoning), ("content", answer.text), ("refusal", answer.refusal)):
-        for at in range(0, len(text or ""), PIECE):
-            yield {key: (text or "")[at : at + PIECE]}
-    for index, call in enumerate(answer.calls):
-        yield {"tool_calls": [{"index": index, **_call(call), "function": {"name": call.name, "arguments": ""}}]}
-        for at in range(0, len(call.arguments), PIECE):
-            yield {"tool_calls": [{"index": index, "function": {"arguments": call.arguments[at : at + PIECE]}}]}
-
-
-def _call(call: Called) -> Body:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-
-
-def model_entry(name: str) -> Body:
-    """Return a model's entry in the list of models."""
-    return {"id": name, "object": "model", "created": 1_700_000_000, "owned_by": "fake"}
-
-
-def error_body(failure: Fails) -> Body:
-    """Return an error in OpenAI's layout."""
-    error = {"message": failure.message, "type": failure.type, "param": None, "code": failure.code}
-    return {"error": error}
 
 
 def load_script(path: Path) -> list[Answer]:

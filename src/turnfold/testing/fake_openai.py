@@ -1,9 +1,9 @@
 """A real HTTP server that speaks OpenAI Chat Completions and answers what a test scripts: a fake upstream.
 
-Serves `/v1/models` and `/v1/chat/completions`, whole and streamed, enforces a context window and a key, and can fail in every way
-that real endpoints do. Standard library only. In a test: `async with FakeOpenAI([says("hello")]) as server`, or
-`with FakeOpenAI(...).in_thread() as server` from synchronous code. By itself:
-`python -m turnfold.testing.fake_openai --script answers.json` prints its base URL and serves until it is stopped.
+Serves `/v1/models` and `/v1/chat/completions` (and `/v1/messages` in Anthropic's dialect), whole and streamed, enforces a context
+window and a key, and can fail in every way that real endpoints do. Standard library only. In a test:
+`async with FakeOpenAI([says("hello")]) as server`, or `with FakeOpenAI(...).in_thread() as server` from synchronous code. By
+itself: `python -m turnfold.testing.fake_openai --script answers.json` prints its base URL and serves until it is stopped.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, Self, assert_never
-
-import msgspec
+from typing import Self, assert_never
 
 from turnfold.testing.fake_answers import (
     DEFAULT_ANSWER,
@@ -31,24 +29,11 @@ from turnfold.testing.fake_answers import (
     Says,
     Script,
     Sends,
-    deltas_of,
-    error_body,
     load_script,
-    message_of,
-    model_entry,
     overflows,
 )
-
-MAX_BODY: Final = 64 * 1024 * 1024
-
-
-class Received(msgspec.Struct, frozen=True, kw_only=True):
-    """One request as it came in; `body` is the parsed JSON of a completion request."""
-
-    method: str
-    path: str
-    headers: dict[str, str]
-    body: Body
+from turnfold.testing.fake_dialects import CREATED, DIALECTS, Dialect, Exchange, OpenAIDialect
+from turnfold.testing.fake_http import MAX_BODY, Received, Wire, receive
 
 
 def rough_tokens(body: Body) -> int:
@@ -85,8 +70,8 @@ class FakeOpenAI:
 
     @property
     def completions(self) -> list[Body]:
-        """The bodies of the completion requests."""
-        return [request.body for request in self.requests if request.path.endswith("/chat/completions")]
+        """The bodies of the completion requests, in order."""
+        return [request.body for request in self.requests if request.path in DIALECTS]
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
         """Listen and return the base URL."""
@@ -135,7 +120,7 @@ class FakeOpenAI:
         assert task is not None
         self._connections.add(task)
         try:
-            while await self._serve_one(reader, writer):
+            while await self._serve_one(reader, Wire(writer)):
                 pass
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # the other side left, or the server stops
@@ -145,173 +130,93 @@ class FakeOpenAI:
             with suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
 
-    async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _serve_one(self, reader: asyncio.StreamReader, wire: Wire) -> bool:
         """Answer one request; return whether the connection can carry another."""
-        received = await _receive(reader)
+        received = await receive(reader)
         if received is None:
             return False
         self.requests.append(received)
-        wire = _Wire(writer)
-        match received.method, received.path.partition("?")[0]:
-            case _ if self._api_key is not None and received.headers.get("authorization") != f"Bearer {self._api_key}":
-                failure = Fails(status=401, message="Incorrect API key provided.", code="invalid_api_key")
-                await wire.json(failure.status, error_body(failure))
-            case "GET", "/v1/models":
-                await wire.json(200, {"object": "list", "data": [model_entry(name) for name in self._models]})
-            case "POST", "/v1/chat/completions":
-                return await self._complete(received.body, wire)
-            case _:
-                await wire.json(404, error_body(Fails(status=404, message=f"no such path: {received.path}")))
-        return True
+        path = received.path.partition("?")[0]
+        dialect = DIALECTS.get(path, OpenAIDialect())
+        if self._api_key is not None and self._api_key not in _keys(received):
+            return await self._fail(Fails(status=401, message="Incorrect API key provided."), dialect, None, wire)
+        if received.method == "GET" and path == "/v1/models":
+            await wire.json(200, {"object": "list", "data": [_model_entry(name) for name in self._models]})
+            return True
+        if received.method == "POST" and path in DIALECTS:
+            return await self._complete(received.body, dialect, wire)
+        return await self._fail(Fails(status=404, message=f"no such path: {path}"), dialect, None, wire)
 
-    async def _complete(self, body: Body, wire: _Wire) -> bool:
-        answer = self._answer(body)
+    async def _complete(self, body: Body, dialect: Dialect, wire: Wire) -> bool:
+        prompt = self._count(body)
+        answer = self._answer(body, prompt)
+        output = math.ceil(len((answer.text or "").encode("utf-8", "replace")) / 4) if isinstance(answer, Says) else 0
+        exchange = Exchange(number=len(self.requests), body=body, prompt_tokens=prompt, output_tokens=output)
         match answer:
             case Says():
                 await asyncio.sleep(answer.after)
-                await self._say(answer, body, wire)
-                return True
+                return await self._say(answer, dialect, exchange, wire)
             case Fails():
-                await self._fail(answer, body, wire)
-                return True
+                return await self._fail(answer, dialect, exchange, wire)
             case Hangs(seconds=seconds):
                 await (asyncio.Event().wait() if seconds is None else asyncio.sleep(seconds))
                 return False
             case Breaks(text=text):
-                await self._break(text, body, wire)
-                return False
+                return await self._break(text, dialect, exchange, wire)
             case Sends():
                 await wire.whole(answer.status, answer.body.encode(), answer.content_type)
                 return True
             case _ as never:
                 assert_never(never)
 
-    def _answer(self, body: Body) -> Answer:
-        prompt = self._count(body)
+    def _answer(self, body: Body, prompt: int) -> Answer:
         wanted = body.get("max_completion_tokens") or body.get("max_tokens") or 0
         if self._window is not None and prompt + wanted > self._window:
             return overflows(self._window, prompt + wanted)
         given = self._function(body) if self._function else next(self._answers, self._then)
         return Says(text=given) if isinstance(given, str) else given
 
-    # -- answers -------------------------------------------------------------------------------------------------
-
-    async def _say(self, answer: Says, body: Body, wire: _Wire) -> None:
-        if not body.get("stream"):
-            await wire.json(200, self._completion(answer, body))
-            return
+    async def _say(self, answer: Says, dialect: Dialect, exchange: Exchange, wire: Wire) -> bool:
+        if not exchange.body.get("stream"):
+            await wire.json(200, dialect.whole(answer, exchange))
+            return True
         await wire.start_stream()
-        for chunk in self._chunks(answer, body):
-            await wire.event(chunk)
+        for event in dialect.events(answer, exchange):
+            await wire.event(event)
         await wire.end_stream()
+        return True
 
-    async def _fail(self, answer: Fails, body: Body, wire: _Wire) -> None:
-        if not (answer.in_stream and body.get("stream")):
-            await wire.json(answer.status, error_body(answer), answer.headers)
-            return
+    async def _fail(self, answer: Fails, dialect: Dialect, exchange: Exchange | None, wire: Wire) -> bool:
+        if exchange is None or not (answer.in_stream and exchange.body.get("stream")):
+            await wire.json(answer.status, dialect.error(answer), answer.headers)
+            return True
         await wire.start_stream()
-        await wire.event(self._chunk(body, {"role": "assistant", "content": "Let me"}))
-        await wire.event(error_body(answer))
+        begun = dialect.events(Says(text="Let me think"), exchange)
+        for event in (next(begun), next(begun), dialect.error_event(answer)):
+            await wire.event(event)
         await wire.end_stream()
+        return True
 
-    async def _break(self, text: str, body: Body, wire: _Wire) -> None:
-        if not text:
-            return
-        if body.get("stream"):
+    async def _break(self, text: str, dialect: Dialect, exchange: Exchange, wire: Wire) -> bool:
+        """Send part of an answer of `text`, or nothing, and let the connection end."""
+        if text and exchange.body.get("stream"):
             await wire.start_stream()
-            await wire.event(self._chunk(body, {"role": "assistant", "content": text}))
-            return
-        data = json.dumps(self._completion(Says(text=text), body)).encode()
-        await wire.head(200, {"Content-Type": "application/json", "Content-Length": str(len(data))})
-        await wire.send(data[: len(data) // 2])
-
-    def _completion(self, answer: Says, body: Body) -> Body:
-        return {
-            **self._head(body, "chat.completion"),
-            "choices": [{"index": 0, "message": message_of(answer), "finish_reason": answer.finish_reason}],
-            "usage": self._usage(answer, body),
-        }
-
-    def _head(self, body: Body, kind: str) -> Body:
-        return {
-            "id": f"chatcmpl-fake-{len(self.requests)}",
-            "object": kind,
-            "created": 1_700_000_000,
-            "model": body.get("model", self._models[0]),
-        }
-
-    def _chunk(self, body: Body, delta: Body, finish_reason: str | None = None) -> Body:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
-        return {**self._head(body, "chat.completion.chunk"), "choices": [choice]}
-
-    def _chunks(self, answer: Says, body: Body) -> Iterator[Body]:
-        for delta in deltas_of(answer):
-            yield self._chunk(body, delta)
-        yield self._chunk(body, {}, answer.finish_reason)
-        if (body.get("stream_options") or {}).get("include_usage"):
-            usage = self._usage(answer, body)
-            yield {**self._head(body, "chat.completion.chunk"), "choices": [], "usage": usage}
-
-    def _usage(self, answer: Says, body: Body) -> Body:
-        prompt, output = self._count(body), math.ceil(len((answer.text or "").encode("utf-8", "replace")) / 4)
-        counted = {"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output}
-        return answer.usage if answer.usage is not None else counted
+            events = list(dialect.events(Says(text=text), exchange))
+            for event in events[: len(events) // 2]:
+                await wire.event(event)
+        elif text:
+            await wire.half(dialect.whole(Says(text=text), exchange))
+        return False
 
 
-class _Wire:
-    """Writes HTTP/1.1 responses."""
-
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
-        self._writer = writer
-
-    async def send(self, data: bytes) -> None:
-        self._writer.write(data)
-        await self._writer.drain()
-
-    async def head(self, status: int, headers: dict[str, str]) -> None:
-        lines = [f"HTTP/1.1 {status} Fake", *(f"{name}: {value}" for name, value in headers.items())]
-        await self.send("\r\n".join([*lines, "", ""]).encode("latin-1"))
-
-    async def whole(self, status: int, data: bytes, content_type: str, headers: dict[str, str] | None = None) -> None:
-        await self.head(status, {"Content-Type": content_type, "Content-Length": str(len(data)), **(headers or {})})
-        await self.send(data)
-
-    async def json(self, status: int, value: Body, headers: dict[str, str] | None = None) -> None:
-        data = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-        await self.whole(status, data, "application/json", headers)
-
-    async def start_stream(self) -> None:
-        await self.head(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
-
-    async def event(self, value: Body) -> None:
-        await self._part(f"data: {json.dumps(value, ensure_ascii=False)}\n\n".encode("utf-8", "replace"))
-
-    async def end_stream(self) -> None:
-        await self._part(b"data: [DONE]\n\n")
-        await self.send(b"0\r\n\r\n")
-
-    async def _part(self, data: bytes) -> None:
-        await self.send(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+def _keys(received: Received) -> tuple[str, str]:
+    """The key as OpenAI and as Anthropic send it."""
+    bearer = received.headers.get("authorization", "").removeprefix("Bearer ")
+    return bearer, received.headers.get("x-api-key", "")
 
 
-async def _receive(reader: asyncio.StreamReader) -> Received | None:
-    """Read one request; None when the connection ended instead."""
-    head = (await _until_blank(reader)).decode("latin-1").split("\r\n")
-    if len(head) < 2:
-        return None
-    method, path, _ = head[0].split(" ", 2)
-    pairs = (line.partition(":") for line in head[1:] if line)
-    headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
-    data = await reader.readexactly(min(MAX_BODY, int(headers.get("content-length", "0"))))
-    body = json.loads(data) if data else {}
-    return Received(method=method, path=path, headers=headers, body=body if isinstance(body, dict) else {})
-
-
-async def _until_blank(reader: asyncio.StreamReader) -> bytes:
-    try:
-        return await reader.readuntil(b"\r\n\r\n")
-    except asyncio.IncompleteReadError:
-        return b""
+def _model_entry(name: str) -> Body:
+    return {"id": name, "object": "model", "created": CREATED, "owned_by": "fake"}
 
 
 async def _serve(arguments: argparse.Namespace) -> None:

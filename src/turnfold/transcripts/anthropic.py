@@ -24,7 +24,7 @@ from turnfold.transcripts.anthropic_messages import (
 from turnfold.transcripts.document import Entry, Event, Problem, Start, Transcript
 from turnfold.transcripts.naming import Namer
 from turnfold.transcripts.reading import count_of, extras, keep, rows, text_of
-from turnfold.transcripts.wire import KeptLayout, kept_of
+from turnfold.transcripts.wire import KeptLayout, among, kept_of
 
 _CURE: Final = "Repair the message or remove it."
 _OWN_BLOCKS: Final = frozenset(
@@ -88,7 +88,11 @@ def _document(document: dict[str, Any], place: str) -> Iterator[Event]:
         tools=decode_tools(document.get("tools")),
     )
     namer = Namer(FORMAT)
-    system = decode_system(document.get("system"), namer)
+    try:
+        system = decode_system(document.get("system"), namer)
+    except BadMessage as error:
+        yield Problem(place="system", reason=str(error), cure=_CURE)
+        system = None
     if system:
         yield Entry(message=system, place=f"{place}, system")
     yield from _listed(document["messages"], namer, place)
@@ -278,7 +282,7 @@ def _mark(message: dict[str, Any], *, first: bool) -> None:
     blocks = message["content"]
     order = range(len(blocks)) if first else reversed(range(len(blocks)))
     for index in order:
-        if blocks[index].get("type") not in _THINKING:
+        if not among(blocks[index].get("type"), _THINKING):
             blocks[index] = {**blocks[index], **_CACHE}
             return
 

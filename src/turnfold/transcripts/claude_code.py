@@ -19,6 +19,7 @@ from turnfold.transcripts.document import Event, Problem, Skipped, Start, Summar
 from turnfold.transcripts.naming import Namer
 from turnfold.transcripts.reading import Row, epoch_ms, keep, rows, text_of
 from turnfold.transcripts.tree import Node, ancestors, last_message, unroll
+from turnfold.transcripts.wire import among
 
 FORMAT: Final = "claude_code"
 _KEPT: Final = (
@@ -37,7 +38,7 @@ _OWN_TYPES: Final = frozenset({"user", "assistant", "system", "summary", "file-h
 
 def recognizes(value: Any) -> bool:
     """Whether one row of a file is in this format."""
-    if not isinstance(value, dict) or value.get("type") not in _OWN_TYPES or "parentId" in value:
+    if not isinstance(value, dict) or not among(value.get("type"), _OWN_TYPES) or "parentId" in value:
         return False
     if value["type"] == "summary":
         return "leafUuid" in value

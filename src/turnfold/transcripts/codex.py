@@ -18,6 +18,7 @@ from turnfold.transcripts.naming import Namer
 from turnfold.transcripts.openai_responses_items import ITEM_TYPES, BadItem, ItemReader
 from turnfold.transcripts.reading import Row, count_of, epoch_ms, keep, rows, text_of
 from turnfold.transcripts.tree import Node, ancestors, last_message, unroll
+from turnfold.transcripts.wire import among
 
 FORMAT: Final = "codex"
 _ROWS: Final = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
@@ -30,7 +31,7 @@ def recognizes(value: Any) -> bool:
     """Whether one row of a file is in this format."""
     if not isinstance(value, dict):
         return False
-    return value.get("type") in _ROWS and isinstance(value.get("payload"), dict)
+    return among(value.get("type"), _ROWS) and isinstance(value.get("payload"), dict)
 
 
 def events(chunks: Iterable[bytes]) -> Iterator[Event]:
@@ -84,7 +85,7 @@ class _Session:
     def item(self, item: dict[str, Any], place: str, time: int | None) -> Iterator[Event]:
         item = _shell_call(item)
         kind = item.get("type")
-        if kind not in ITEM_TYPES and kind not in _MODEL_CALLS:
+        if not among(kind, ITEM_TYPES | _MODEL_CALLS):
             yield opaque_row(place, item, self.tip)
             return
         try:

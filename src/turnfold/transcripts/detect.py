@@ -15,7 +15,7 @@ MAX_ROWS: Final = 200
 HEAD_BYTES: Final = 1024 * 1024
 """How much of a file is enough to tell its format."""
 
-_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{}:,]|[^\s\[\]{}:,"]++', re.DOTALL)
+_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+("?)|[\[\]{}:,]|[^\s\[\]{}:,"]++', re.DOTALL)
 
 
 def detect(head: bytes, formats: Sequence[tuple[str, Callable[[Any], bool]]]) -> str:
@@ -65,6 +65,8 @@ def completed(text: bytes) -> Any:
     cuts: list[tuple[int, bytes]] = []
     for token in _TOKEN.finditer(text):
         first = token[0][:1]
+        if first == b'"' and not token[1]:
+            break  # the text breaks off within a string
         if first in b"[{":
             closers.append(b"]" if first == b"[" else b"}")
             cuts.append((token.end(), b"".join(reversed(closers))))

@@ -35,7 +35,7 @@ from turnfold.transcripts.letta_messages import (
 from turnfold.transcripts.naming import Namer
 from turnfold.transcripts.reading import Row, epoch_ms, extras, keep, rows, text_of
 from turnfold.transcripts.tree import Node, ancestors, last_message, unroll
-from turnfold.transcripts.wire import KeptLayout, json_object, kept_of
+from turnfold.transcripts.wire import KeptLayout, among, json_object, kept_of
 
 
 def recognizes(value: Any) -> bool:
@@ -57,11 +57,11 @@ def _is_bare(value: dict[str, Any]) -> bool:
     if value.get("role") == "toolResult" or "stopReason" in value:
         return True
     content = value.get("content")
-    if isinstance(content, list) and value.get("role") in LETTA_ROLES:
+    if isinstance(content, list) and among(value.get("role"), LETTA_ROLES):
         return any(
             isinstance(part, dict) and (part.get("type") == "toolCall" or "mimeType" in part) for part in content
         )
-    return value.get("role") in LETTA_ROLES and "content" in value and isinstance(value.get("timestamp"), int)
+    return among(value.get("role"), LETTA_ROLES) and "content" in value and isinstance(value.get("timestamp"), int)
 
 
 def events(chunks: Iterable[bytes]) -> Iterator[Event]:
@@ -210,7 +210,10 @@ def _with_row(message: Message, key: str, row: dict[str, Any]) -> Message:
     namespace = {**message.metadata.get("letta", {}), "row": kept}
     if message.id and message.id != key:
         namespace["message_id"] = message.id
-    created = message.created_at if message.created_at is not None else epoch_ms(row.get("timestamp"))
+    created = message.created_at
+    if created is None:
+        created = epoch_ms(row.get("timestamp"))
+        namespace["row_time"] = True
     return replace(message, id=key, created_at=created, metadata={**message.metadata, "letta": namespace})
 
 

@@ -55,6 +55,7 @@ class _Kept(msgspec.Struct):
 
     form: str = ""
     no_id: bool = False
+    row_time: bool = False
     message_id: str = ""
     timestamp: Any = None
     fields: dict[str, Any] = {}
@@ -252,18 +253,13 @@ class _Writer:
         value: dict[str, Any] = {}
         if "timestamp" in self.namespace:
             value["timestamp"] = self.namespace["timestamp"]
-        elif self.message.created_at is not None and not self._row_time():
+        elif self.message.created_at is not None and not self.namespace.get("row_time"):
             value["timestamp"] = self.message.created_at
         metadata = {key: self.message.metadata[key] for key in ("compaction",) if key in self.message.metadata}
         metadata.update(self.namespace.get("metadata", {}))
         if metadata:
             value["metadata"] = metadata
         return {**value, **self.fields}
-
-    def _row_time(self) -> bool:
-        """Whether the time came from the row, not from the message."""
-        row = self.namespace.get("row", {})
-        return "timestamp" in row and epoch_ms(row["timestamp"]) == self.message.created_at
 
     def usage(self) -> dict[str, Any] | None:
         usage = self.message.usage

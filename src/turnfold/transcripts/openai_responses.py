@@ -17,7 +17,7 @@ from turnfold.transcripts.document import Entry, Event, Problem, Start, Transcri
 from turnfold.transcripts.naming import Namer
 from turnfold.transcripts.openai_responses_items import FORMAT, ITEM_TYPES, BadItem, ItemReader, encode_items
 from turnfold.transcripts.reading import count_of, epoch_ms, extras, keep, rows, text_of
-from turnfold.transcripts.wire import KeptLayout, kept_of
+from turnfold.transcripts.wire import KeptLayout, among, kept_of
 
 _CURE: Final = "Repair the item or remove it."
 _OWN_TYPES: Final = ITEM_TYPES - {"message"}
@@ -42,7 +42,7 @@ def _own_item(item: Any) -> bool:
     if isinstance(kind, str) and kind in _OWN_TYPES:
         return kind != "reasoning" or "summary" in item or "encrypted_content" in item
     parts = content if isinstance(content, list) else ()
-    return "role" in item and any(isinstance(part, dict) and part.get("type") in _OWN_CONTENT for part in parts)
+    return "role" in item and any(isinstance(part, dict) and among(part.get("type"), _OWN_CONTENT) for part in parts)
 
 
 def events(chunks: Iterable[bytes]) -> Iterator[Event]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
+from collections.abc import Collection
 from typing import Any, Final
 
 import msgspec
@@ -98,3 +99,8 @@ def kept_of(metadata: dict[str, Any], name: str, shape: type[msgspec.Struct]) ->
     except (msgspec.ValidationError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def among(value: Any, names: Collection[str]) -> bool:
+    """Return whether a raw value is one of `names`; a value that is no text (and perhaps not hashable) is none."""
+    return isinstance(value, str) and value in names
