@@ -38,9 +38,11 @@ class TestAnthropic(ChatModelSuite):
         pytest.importorskip("anthropic", reason="the extra is not installed: turnfold[anthropic]")
         from turnfold.providers.anthropic import AnthropicModel
 
-        async with FakeOpenAI(answers) as server:
-            async with AnthropicModel("fake-model", base_url=server.base_url.removesuffix("/v1")) as model:
-                yield model
+        async with (
+            FakeOpenAI(answers) as server,
+            AnthropicModel("fake-model", base_url=server.base_url.removesuffix("/v1")) as model,
+        ):
+            yield model
 
 
 class TestScripted(ChatModelSuite):

@@ -55,9 +55,7 @@ def test_no_result_and_no_call_is_overlooked(rows: tuple[Message, ...]) -> None:
 @given(histories(odd=False))
 def test_pairs_are_those_of_the_definition(rows: tuple[Message, ...]) -> None:
     """The one-pass pairing equals pairing by search."""
-    ends: dict[int, int] = {}
-    for start, index, _ in slow_pairs(rows):
-        ends[start] = index
+    ends = {start: index for start, index, _ in slow_pairs(rows)}
     assert dict(pair_tools(rows).spans) == ends
 
 

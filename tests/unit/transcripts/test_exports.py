@@ -94,22 +94,22 @@ def parsed(page: str) -> Tags:
 
 
 OWN_TAGS = {
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "h1",
-        "h2",
-        "article",
-        "time",
-        "pre",
-        "details",
-        "summary",
-        "em",
-        "img",
-    }
+    "html",
+    "head",
+    "meta",
+    "title",
+    "style",
+    "body",
+    "h1",
+    "h2",
+    "article",
+    "time",
+    "pre",
+    "details",
+    "summary",
+    "em",
+    "img",
+}
 
 
 @given(transcripts())
