@@ -68,6 +68,13 @@ def _make_folder(folder: Path) -> None:
         raise StoreUnavailableError("read_only", f"the folder {folder} cannot be made ({error.strerror})") from error
 
 
+def sqlite_version() -> str:
+    """Return the version of the SQLite library that the embedded store uses."""
+    from turnfold.stores.sqlite import LIBRARY_VERSION
+
+    return LIBRARY_VERSION
+
+
 def memory_store() -> MemoryStore:
     """Return a store that lives as long as the process."""
     from turnfold.stores.memory import MemoryStore

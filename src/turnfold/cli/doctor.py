@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import sqlite3
 import time
 from importlib import metadata, util
 from pathlib import Path
@@ -65,7 +64,7 @@ async def _examine(resolved: Resolved) -> dict[str, Any]:
     return {
         "version": __version__,
         "python": platform.python_version(),
-        "sqlite": sqlite3.sqlite_version,
+        "sqlite": wiring.sqlite_version(),
         "extras": {name: _version(package) for name, package in EXTRAS.items()},
         "counter": _counter(resolved, problems),
         "budget": _budget(resolved, problems),

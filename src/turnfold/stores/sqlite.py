@@ -12,7 +12,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Concatenate, Final, ParamSpec, Self, TypeVar
 
 from turnfold.core.checkpoint import Checkpoint, CheckpointKey, CheckpointRecord
 from turnfold.errors import InputError, StoreUnavailableError
@@ -34,6 +34,9 @@ from turnfold.stores.worker import Worker
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+LIBRARY_VERSION: Final = sqlite3.sqlite_version
+"""Of the SQLite library itself."""
 
 
 class SqliteStore:

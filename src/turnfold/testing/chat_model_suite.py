@@ -130,9 +130,10 @@ class ChatModelSuite:
     @pytest.mark.parametrize("stream", [False, True])
     async def test_a_hanging_call_can_be_cancelled(self, *, stream: bool) -> None:
         """A time limit around a call ends it at once, and the next call works."""
-        async with self.serving([Hangs(), says("fine")]) as model:
+        async with self.serving([says("warm"), Hangs(), says("fine")]) as model:
+            await model.complete(HELLO)  # connected: the call below reaches the upstream before its limit
             with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.05):
+                async with asyncio.timeout(0.5):
                     await (streamed(model, HELLO) if stream else model.complete(HELLO))
             assert (await model.complete(HELLO)).text == "fine"
 
