@@ -19,6 +19,9 @@ from turnfold.core.text.terms import terms
 
 CountText = Callable[[str], int]
 
+_WIDE_STOPS = frozenset("。！？；…」』）】")
+_STOPS = frozenset(".!?;:…)\"'”’")
+
 HEADINGS_FROM = 150
 """Tokens: a smaller summary has no room for headings."""
 GOALS_SHARE, GOALS_MOST = 0.1, 5
@@ -37,6 +40,16 @@ def extract(request: SummaryRequest, count_text: CountText) -> str:
     language = conversation_language(request.messages, request.previous_summary)
     passages = _unique(passages_of(request.messages, request.previous_summary, language))
     return _Extract(request, passages, language, count_text).text()
+
+
+def joined(texts: Sequence[str]) -> str:
+    """Return sentences as running text: a blank between them, none after a full-width stop, a semicolon after none."""
+    pieces: list[str] = []
+    for text, following in zip(texts, (*texts[1:], None), strict=True):
+        pieces.append(text)
+        if following is not None:
+            pieces.append("" if text[-1:] in _WIDE_STOPS else " " if text[-1:] in _STOPS else "; ")
+    return "".join(pieces)
 
 
 def _unique(passages: Sequence[Passage]) -> list[Passage]:
@@ -172,10 +185,9 @@ class _Extract:
         )
 
     def _lines(self, ordered: Sequence[int]) -> list[str]:
-        joint = " " if self._language == "en" else ""
         lines = []
         for speaker, indexes in groupby(ordered, lambda index: self._passages[index].speaker):
-            said = joint.join(self._passages[index].text for index in indexes)
+            said = joined([self._passages[index].text for index in indexes])
             lines.append(f"{speaker}: {said}" if speaker else said)
         return lines
 
