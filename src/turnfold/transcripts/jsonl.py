@@ -76,6 +76,14 @@ class _Opaque(_Row, frozen=True, kw_only=True, omit_defaults=True, tag="opaque")
 
 _AnyRow = _Conversation | _Message | _Branch | _Boundary | _Opaque
 _DECODER: Final = msgspec.json.Decoder(_AnyRow)
+
+
+class _Holder(msgspec.Struct, frozen=True):
+    """Lets msgspec remember how to read a row: it analyses a bare union anew at every `convert`, ten times the cost."""
+
+    row: _AnyRow
+
+
 _TAGS: Final = frozenset({"conversation", "message", "branch", "boundary", "opaque"})
 
 
@@ -107,8 +115,17 @@ def _events(place: str, line: bytes | None) -> Iterator[Event]:
         yield _event(_row(line), place)
     except BrokenJson as error:
         yield Problem(place=place, reason=error.reason, cure="Repair the line or remove it.")
-    except msgspec.ValidationError as error:
-        yield _misfit(place, line or b"", str(error))
+    except _MisfitError as error:
+        yield _misfit(place, error.value, error.reason)
+
+
+class _MisfitError(Exception):
+    """A line is JSON, `value`, but no row of ours, for `reason`."""
+
+    def __init__(self, value: Any, reason: str) -> None:
+        super().__init__(reason)
+        self.value = value
+        self.reason = reason
 
 
 def _row(line: bytes | None) -> _AnyRow:
@@ -120,13 +137,14 @@ def _row(line: bytes | None) -> _AnyRow:
         except (msgspec.DecodeError, RecursionError):
             pass  # the tolerant reader says better what is wrong, and takes what can be repaired
     value, _ = parse(line)
-    row: _AnyRow = msgspec.convert(value, _AnyRow)
-    return row
+    try:
+        return msgspec.convert({"row": value}, _Holder).row
+    except msgspec.ValidationError as error:
+        raise _MisfitError(value, str(error).replace("$.row", "$")) from None
 
 
-def _misfit(place: str, line: bytes, reason: str) -> Event:
+def _misfit(place: str, value: Any, reason: str) -> Event:
     """Return what a row that is JSON but no row of ours gives: kept when its type is unknown, else a problem."""
-    value, _ = parse(line)
     kind = value.get("type") if isinstance(value, dict) else None
     if isinstance(kind, str) and kind not in _TAGS:
         return opaque_row(place, value)

@@ -18,6 +18,7 @@ _OPENING: Final = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _CLOSING: Final = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*$")
 _HEADING: Final = re.compile(r" {0,3}#{1,2}(?=\s|$)")
 _UNDERLINE: Final = re.compile(r" {0,3}(?:=+|-+)\s*$")
+_FENCE: Final = re.compile(r"`{3,}|~{3,}")
 _LIVE: Final = re.compile(r"[<&]|\]\(|\]\[|!\[|^( {0,3})\[")
 
 
@@ -92,4 +93,6 @@ def quiet(text: str) -> str:
 def _quiet_line(line: str) -> str:
     if _UNDERLINE.match(line) or _HEADING.match(line):
         line = f"\\{line.lstrip()}"
+    # A fence inside a list or quotation ends where that ends: its other half would then open one over what follows.
+    line = _FENCE.sub(lambda run: "".join(f"\\{mark}" for mark in run[0]), line)
     return _LIVE.sub(lambda match: "".join(f"\\{mark}" if mark in "<&[]!" else mark for mark in match[0]), line)
