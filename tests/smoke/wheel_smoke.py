@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import turnfold
+from turnfold.errors import MissingExtraError
 from turnfold.messages.canonical import chain_of
 from turnfold.messages.model import text_message
 
@@ -104,6 +105,8 @@ def missing_package(module: str) -> str | None:
         importlib.import_module(module)
     except ModuleNotFoundError as error:
         return (error.name or module).partition(".")[0]
+    except MissingExtraError as error:
+        return error.package
     return None
 
 
