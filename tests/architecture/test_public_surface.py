@@ -1,11 +1,14 @@
 """The public surface: one sorted list of names that all import, light to load, and typed."""
 
+import ast
 import importlib
 import json
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+
+import pytest
 
 import turnfold
 
@@ -36,6 +39,26 @@ def test_every_public_name_imports() -> None:
     """`from turnfold import X` works for every name that is promised."""
     module = importlib.import_module("turnfold")
     assert [name for name in turnfold.__all__ if not hasattr(module, name)] == []
+
+
+def test_type_checkers_see_the_names_that_are_loaded_late() -> None:
+    """The imports that only a type checker reads and the table that the program reads name the same things."""
+    tree = ast.parse(Path(turnfold.__file__).read_text(encoding="utf-8"))
+    (guarded,) = (node for node in tree.body if isinstance(node, ast.If))
+    typed = {
+        alias.name: node.module for node in guarded.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    loaded = {name: getattr(turnfold, name) for name in turnfold.__all__ if not name.startswith("_")}
+    assert typed.keys() == loaded.keys()
+    for name, value in loaded.items():
+        assert value is getattr(importlib.import_module(str(typed[name])), name)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """A typo fails as it does for any module."""
+    with pytest.raises(AttributeError, match="Sesion"):
+        _ = turnfold.Sesion
+    assert set(turnfold.__all__) <= set(dir(turnfold))
 
 
 def test_no_public_name_is_forgotten() -> None:
