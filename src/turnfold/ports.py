@@ -196,8 +196,25 @@ class StateStore(Protocol):
         """Store and return the new version. VersionConflict when the stored version is another."""
 
 
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """What a conversation is now, as one transaction sees it: the newest checkpoint's version (0 for none), where the
+    branch ends, and its rows after the position that was asked for.
+    """
+
+    head_version: int = 0
+    position: int = 0
+    entries: tuple[LogEntry, ...] = ()
+
+
 class Store(MessageLog, CheckpointStore, StateStore, Protocol):
     """What a session needs: one place that keeps log, checkpoints and state in the same transactions."""
+
+    async def changes(self, key: CheckpointKey, *, branch: str = MAIN, after: int = 0) -> Changes:
+        """Return what `head_version`, `head` and `read` would, in one look: what a turn asks for when nothing happened.
+
+        A conversation, or a main branch, that is yet to be has nothing. NotFoundError for another branch that is not there.
+        A `position` before `after` means that the conversation was purged since.
+        """
 
 
 class Clock(Protocol):

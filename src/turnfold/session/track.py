@@ -64,11 +64,12 @@ class Track:
         self.head_version = head_version
 
     async def catch_up(self) -> None:
-        """Read what others wrote since: rows, and checkpoints."""
-        if await self.store.head_version(self.key) != self.head_version:
+        """Read what others wrote since, in one look: rows, and checkpoints. Load anew after a purge."""
+        changes = await self.store.changes(self.key, branch=self.branch, after=self.position)
+        if changes.head_version != self.head_version or changes.position < self.position:
             await self.load()
         else:
-            self.take(await self._rows_after(self.position))
+            self.take(changes.entries)
 
     async def _rows_after(self, position: int) -> Sequence[LogEntry]:
         try:

@@ -16,6 +16,7 @@ from turnfold.core.checkpoint import Checkpoint, CheckpointKey, CheckpointRecord
 from turnfold.errors import ChainError, CorruptRowError, DuplicateMessageError, NotFoundError, VersionConflict
 from turnfold.messages.log import MAIN, Branch, ConversationInfo, ConversationKey, LogEntry, VerifyReport
 from turnfold.messages.model import Message
+from turnfold.ports import Changes
 from turnfold.stores.paths import Node, owner_of_position, owner_of_seq, window
 from turnfold.stores.rows import (
     Prepared,
@@ -301,6 +302,15 @@ class MemoryStore:
     async def head_version(self, key: CheckpointKey) -> int:
         """As `CheckpointStore.head_version`."""
         return len(self._line(key))
+
+    async def changes(self, key: CheckpointKey, *, branch: str = MAIN, after: int = 0) -> Changes:
+        """As `Store.changes`."""
+        conversation = self._all.get(key.conversation) if branch == MAIN else self._require(key.conversation)
+        if conversation is None or (branch == MAIN and conversation.find(MAIN) is None):
+            return Changes(head_version=len(self._line(key)))
+        head = conversation.require(branch, key.conversation).head
+        entries = await self.read(key.conversation, branch=branch, after=after)
+        return Changes(head_version=len(self._line(key)), position=head.position, entries=entries)
 
     async def load(self, key: CheckpointKey, version: int) -> CheckpointRecord:
         """As `CheckpointStore.load`."""

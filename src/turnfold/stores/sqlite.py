@@ -18,6 +18,7 @@ from turnfold.core.checkpoint import Checkpoint, CheckpointKey, CheckpointRecord
 from turnfold.errors import InputError, StoreUnavailableError
 from turnfold.messages.log import MAIN, Branch, ConversationInfo, ConversationKey, LogEntry, VerifyReport
 from turnfold.messages.model import Message
+from turnfold.ports import Changes
 from turnfold.stores import sqlite_log, sqlite_records, sqlite_verify
 from turnfold.stores.foreign_errors import FOREIGN, map_error
 from turnfold.stores.rows import (
@@ -258,6 +259,10 @@ class SqliteStore:
     async def head_version(self, key: CheckpointKey) -> int:
         """As `CheckpointStore.head_version`."""
         return await self._read(sqlite_records.head_version, key)
+
+    async def changes(self, key: CheckpointKey, *, branch: str = MAIN, after: int = 0) -> Changes:
+        """As `Store.changes`: three index look-ups when nothing happened. CorruptRowError as `read`."""
+        return await self._read(sqlite_records.changes, key, branch=branch, after=after)
 
     async def load(self, key: CheckpointKey, version: int) -> CheckpointRecord:
         """As `CheckpointStore.load`. CorruptRowError for a row that cannot be read."""

@@ -167,9 +167,13 @@ def read(
 ) -> tuple[LogEntry, ...]:
     """As `MessageLog.read`."""
     scope = require_scope(connection, key)
-    leaf = require_head(scope, branch).node
-    segments = window(leaf, lambda number: _lookup(scope, number), after=max(after, 0), limit=limit)
-    return tuple(to_entry(key, stored) for segment in segments for stored in _rows(scope, segment))
+    return read_path(scope, require_head(scope, branch), after=after, limit=limit)
+
+
+def read_path(scope: Scope, head: Head, *, after: int, limit: int | None) -> tuple[LogEntry, ...]:
+    """Return rows of the path that ends at `head`. Raises CorruptRowError for one that is damaged or missing."""
+    segments = window(head.node, lambda number: _lookup(scope, number), after=max(after, 0), limit=limit)
+    return tuple(to_entry(scope.key, stored) for segment in segments for stored in _rows(scope, segment))
 
 
 def _rows(scope: Scope, segment: Segment) -> Iterator[Stored]:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from turnfold.core.checkpoint import CheckpointKey, CheckpointRecord
 from turnfold.errors import NotFoundError, VersionConflict
-from turnfold.messages.log import ConversationKey
+from turnfold.messages.log import MAIN, ConversationKey
+from turnfold.ports import Changes
 from turnfold.stores.rows import Prepared, to_record
-from turnfold.stores.sqlite_log import LARGEST, add_rows, make_head
-from turnfold.stores.sqlite_scope import Scope, find_scope, make_scope
+from turnfold.stores.sqlite_log import LARGEST, add_rows, find_head, make_head, read_path, require_head
+from turnfold.stores.sqlite_scope import Scope, find_scope, make_scope, require_scope
 
 
 def save(
@@ -45,6 +46,21 @@ def head_version(connection: sqlite3.Connection, key: CheckpointKey) -> int:
     """As `CheckpointStore.head_version`."""
     scope = find_scope(connection, key.conversation)
     return _head_version(scope, key.scenario) if scope else 0
+
+
+def changes(connection: sqlite3.Connection, key: CheckpointKey, *, branch: str, after: int) -> Changes:
+    """As `Store.changes`."""
+    find = find_scope if branch == MAIN else require_scope
+    scope = find(connection, key.conversation)
+    if scope is None:
+        return Changes()
+    version = _head_version(scope, key.scenario)
+    head = find_head(scope, branch) if branch == MAIN else require_head(scope, branch)
+    if head is None:
+        return Changes(head_version=version)
+    return Changes(
+        head_version=version, position=head.branch.position, entries=read_path(scope, head, after=after, limit=None)
+    )
 
 
 def load(connection: sqlite3.Connection, key: CheckpointKey, version: int) -> CheckpointRecord:

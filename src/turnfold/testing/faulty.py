@@ -17,7 +17,7 @@ from turnfold.core.checkpoint import Checkpoint, CheckpointKey, CheckpointRecord
 from turnfold.errors import StoreUnavailableError
 from turnfold.messages.log import MAIN, Branch, ConversationInfo, ConversationKey, LogEntry, VerifyReport
 from turnfold.messages.model import Message
-from turnfold.ports import Store
+from turnfold.ports import Changes, Store
 
 T = TypeVar("T")
 
@@ -173,6 +173,10 @@ class FaultyStore:
     async def head_version(self, key: CheckpointKey) -> int:
         """As `CheckpointStore.head_version`."""
         return await self._through("head_version", lambda: self.store.head_version(key))
+
+    async def changes(self, key: CheckpointKey, *, branch: str = MAIN, after: int = 0) -> Changes:
+        """As `Store.changes`."""
+        return await self._through("changes", lambda: self.store.changes(key, branch=branch, after=after))
 
     async def load(self, key: CheckpointKey, version: int) -> CheckpointRecord:
         """As `CheckpointStore.load`."""

@@ -296,6 +296,8 @@ class StoreMachine(RuleBasedStateMachine):
         for number in {1, seq // 2, seq, seq + 1}:
             expected = next((entry for entry in entries if entry.seq == number), None)
             assert self.do(self.store.at_seq(key, number, branch=branch)) == expected
+        changes = self.do(self.store.changes(line_of(key, "session"), branch=branch, after=len(path) // 2))
+        assert (changes.position, changes.entries) == (len(path), entries[len(path) // 2 :])
         last = path[-1:]
         assert self.do(self.store.find(key, [row.message.id for row in last])) == entries[-1:]
 
@@ -304,6 +306,7 @@ class StoreMachine(RuleBasedStateMachine):
         for scenario in ("session", "other"):
             line = model.lines.get(scenario, [])
             assert self.do(self.store.head_version(line_of(key, scenario))) == len(line)
+            assert self.do(self.store.changes(line_of(key, scenario))).head_version == len(line)
             records = self.do(self.store.newest(line_of(key, scenario), limit=100))
             assert [(record.checkpoint, record.invalidated) for record in records] == line[::-1]
         for name in ("pins", "breakers"):

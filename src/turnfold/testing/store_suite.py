@@ -14,10 +14,11 @@ from __future__ import annotations
 import pytest
 
 from turnfold.testing.branch_suite import BranchSuite
+from turnfold.testing.changes_suite import ChangesSuite
 from turnfold.testing.checkpoint_suite import CheckpointSuite, StateSuite
 from turnfold.testing.log_suite import ListingSuite, LogSuite
 
 
 @pytest.mark.asyncio
-class StoreSuite(LogSuite, ListingSuite, BranchSuite, CheckpointSuite, StateSuite):
+class StoreSuite(LogSuite, ListingSuite, BranchSuite, CheckpointSuite, ChangesSuite, StateSuite):
     """Everything that a `Store` promises."""
