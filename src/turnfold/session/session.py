@@ -14,7 +14,7 @@ import msgspec
 
 from turnfold.core.anchoring import PREPARED_TOKENS
 from turnfold.core.budget import Budget, corrected, with_input_budget
-from turnfold.core.checkpoint import Audit, Checkpoint, NextCheckpoint
+from turnfold.core.checkpoint import Audit, NextCheckpoint
 from turnfold.core.groups import is_final
 from turnfold.core.growing import GrowingView, grown, waiting_calls
 from turnfold.core.plan import Plan, Trigger
@@ -61,10 +61,12 @@ class CompactionEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _LastView(NamedTuple):
-    """The last view sent without a compaction, and all that it was made from."""
+    """The last view sent without a compaction, and all that it was made from: `rows` is the track's own list, which
+    stands for the checkpoint too, since each load makes another.
+    """
 
     view: GrowingView
-    checkpoint: Checkpoint | None
+    rows: list[Message]
     fixed: tuple[Message, ...]
     tools: tuple[Tool, ...]
     row_count: int
@@ -276,19 +278,19 @@ class Session(Conversation):
         """Keep an untouched view, so that the next request need only look at what is new."""
         plain = decision.trigger is None and not decision.reasons
         view = GrowingView(messages=decision.messages, tokens=decision.tokens, waiting=waiting_calls(decision.messages))
-        self._last = _LastView(view, self._track.checkpoint, fixed, self.tools, row_count) if plain else None
+        self._last = _LastView(view, self._track.rows, fixed, self.tools, row_count) if plain else None
 
     async def _grown(self, budget: Budget) -> Decision | None:
         """Return the last view with the new rows at its end, or None when it must be made the long way."""
         last, track = self._last, self._track
-        if last is None or last.checkpoint is not track.checkpoint or last.tools != self.tools:
+        if last is None or last.rows is not track.rows or last.tools != self.tools:
             return None
         if await self._prompt.fixed(track.checkpoint) is not last.fixed:
             return None
         view = grown(last.view, track.rows[last.row_count :], self._meter.message)
         if view is None or view.tokens > budget.trigger_line:
             return None
-        self._last = _LastView(view, last.checkpoint, last.fixed, last.tools, len(track.rows))
+        self._last = _LastView(view, track.rows, last.fixed, last.tools, len(track.rows))
         return self.compactor.grown(
             view, last.fixed, self.tools, meter=self._meter, reused=track.checkpoint is not None
         )
