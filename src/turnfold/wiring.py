@@ -88,7 +88,7 @@ def conversation_key(settings: Settings) -> ConversationKey:
 
 
 def chat_model(settings: Settings, environment: Mapping[str, str] = os.environ) -> ChatModel:
-    """Return the configured chat model: any OpenAI-compatible endpoint, or without a model one that repeats.
+    """Return the configured chat model behind its provider's API, or without a model one that repeats.
 
     Raises MissingExtraError when the SDK is not installed.
     """
@@ -97,9 +97,9 @@ def chat_model(settings: Settings, environment: Mapping[str, str] = os.environ) 
     from turnfold.providers import provider_class
 
     options = {"base_url": settings.base_url} if settings.base_url else {}
-    model: ChatModel = provider_class("openai")(
+    model: ChatModel = provider_class(settings.provider)(
         settings.model,
-        api_key=environment.get(settings.api_key_env),
+        api_key=environment.get(settings.key_variable),
         context_window=settings.context_window,
         max_output_tokens=settings.max_output,
         **options,
@@ -172,10 +172,33 @@ def open_session(
         compactor,
         budget=settings.budget(exact=compactor.counter.exact),
         new_id=new_id,
-        system=settings.system if system is None else system,
+        system=system_prompt(settings) if system is None else system,
         tools=tools,
         model=model.name if model else settings.model,
         branch=branch,
         listener=listener,
-        reminders=reminders,
+        reminders=configured_reminders(settings) if reminders is None else reminders,
     )
+
+
+def system_prompt(settings: Settings) -> str | PromptSource:
+    """Return the configured system prompt: a text, or where files are named a source that reads them."""
+    if settings.system_file is None and settings.memory is None:
+        return settings.system
+    from turnfold.session.prompt_files import FilePrompt
+
+    return FilePrompt(settings.system, base_file=_path(settings.system_file), memory=_path(settings.memory))
+
+
+def configured_reminders(settings: Settings) -> dict[str, ReminderProvider]:
+    """Return one reminder for each file in the configured folder."""
+    folder = _path(settings.reminders)
+    if folder is None:
+        return {}
+    from turnfold.session.prompt_files import file_reminders
+
+    return file_reminders(folder)
+
+
+def _path(name: str | None) -> Path | None:
+    return None if name is None else Path(name).expanduser()

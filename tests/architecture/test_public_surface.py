@@ -21,6 +21,7 @@ HEAVY = {
     "langchain_core",
     "litestar",
     "openai",
+    "opentelemetry",
     "psycopg",
     "pydantic",
     "rich",

@@ -26,6 +26,7 @@ OPTIONAL = {
     "hypothesis",
     "litestar",
     "openai",
+    "opentelemetry-api",
     "psycopg",
     "psycopg_pool",
     "pytest",

@@ -45,6 +45,8 @@ def chat(
     system: options.System = None,
     model: options.Model = None,
     base_url: options.BaseUrl = None,
+    provider: options.Provider = None,
+    memory: options.Memory = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Chat, compacting as needed. Without a model an echo answers, so that all else can be tried."""
@@ -64,6 +66,8 @@ def chat(
         system=system,
         model=model,
         base_url=base_url,
+        provider=provider,
+        memory=memory,
     ).settings
     if settings.model is None:
         note("no model is configured (--model, --base-url): an echo answers")

@@ -69,7 +69,7 @@ async def _examine(resolved: Resolved) -> dict[str, Any]:
         "counter": _counter(resolved, problems),
         "budget": _budget(resolved, problems),
         "store": await _store(resolved, problems),
-        "api_key": settings.api_key_env in os.environ,
+        "api_key": settings.key_variable in os.environ,
         "settings": {
             name: {"value": value, "source": resolved.sources[name]}
             for name, value in msgspec.to_builtins(settings).items()

@@ -25,6 +25,7 @@ from turnfold.cli import (
     imports,
     log,
     pins,
+    prompt,
     show,
     verify,
 )
@@ -58,7 +59,7 @@ def turnfold(
     """Compact long LLM conversations without losing a message."""
 
 
-for module in (compact, chat, show, log, checkpoints, diff, imports, exports, branch, pins, verify, doctor):
+for module in (compact, chat, show, log, checkpoints, diff, imports, exports, branch, pins, prompt, verify, doctor):
     module.register(app)
 
 

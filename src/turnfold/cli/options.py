@@ -53,9 +53,12 @@ FloorAware = Annotated[
     bool | None,
     typer.Option("--floor-aware/--no-floor-aware", help="Plan for the room beside the fixed prompt, or as letta-code."),
 ]
-Model = Annotated[str | None, typer.Option("--model", help="The model at an OpenAI-compatible endpoint.")]
+Model = Annotated[str | None, typer.Option("--model", help="The model, as its endpoint names it.")]
 BaseUrl = Annotated[str | None, typer.Option("--base-url", help="The endpoint's base URL.")]
 System = Annotated[str | None, typer.Option("--system", help="The system prompt.")]
+
+Memory = Annotated[str | None, typer.Option("--memory", help="A folder of Markdown files that stand in the prompt.")]
+Provider = Annotated[str | None, typer.Option("--provider", help="The endpoint's API: openai or anthropic.")]
 
 
 def settings_from(**flags: Any) -> Resolved:

@@ -45,8 +45,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     summarizer: Literal["extractive", "model"] = "extractive"
     model: str | None = None
     base_url: str | None = None
-    api_key_env: str = "OPENAI_API_KEY"
+    provider: Literal["openai", "anthropic"] = "openai"
+    api_key_env: str | None = None
     system: str = ""
+    system_file: str | None = None
+    memory: str | None = None
+    reminders: str | None = None
+
+    @property
+    def key_variable(self) -> str:
+        """The environment variable that holds the endpoint's key."""
+        return self.api_key_env or f"{self.provider.upper()}_API_KEY"
 
     def budget(self, *, exact: bool) -> Budget:
         """Return the requests' budget. Raises ConfigError when it leaves nothing."""

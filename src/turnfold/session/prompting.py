@@ -46,13 +46,22 @@ class PromptKeeper:
         return PromptInput(base=self._source) if isinstance(self._source, str) else await self._source()
 
     async def in_force(self, checkpoint: Checkpoint | None) -> CompiledPrompt:
-        """Return the prompt to send: the one compiled at the checkpoint, else the conversation's first."""
+        """Return the prompt to send: the one compiled at the checkpoint, else the conversation's first. Writes nothing."""
         if checkpoint and checkpoint.prompt and not isinstance(self._source, str):
             return checkpoint.prompt
         if self._initial is None:
-            compiled = compile_prompt(await self.current())
-            self._initial = await self._first.change(lambda kept: kept if kept.revision else compiled)
+            kept = await self._first.read()
+            if not kept.revision:
+                return compile_prompt(await self.current())
+            self._initial = kept
         return self._initial
+
+    async def _settled(self, checkpoint: Checkpoint | None) -> CompiledPrompt:
+        """Return the prompt in force; the first one of a conversation is kept, so that it is the same after a restart."""
+        prompt = await self.in_force(checkpoint)
+        if self._initial is None and not (checkpoint and checkpoint.prompt):
+            self._initial = prompt = await self._first.change(lambda kept: kept if kept.revision else prompt)
+        return prompt
 
     async def fixed(self, checkpoint: Checkpoint | None) -> tuple[Message, ...]:
         """Return the messages of the prompt in force, the same objects as long as it is the same."""
@@ -68,7 +77,7 @@ class PromptKeeper:
         if isinstance(self._source, str):
             return None
         given = await self.current()
-        revision, files = told(await self.in_force(checkpoint), newest)
+        revision, files = told(await self._settled(checkpoint), newest)
         if compile_prompt(given).revision == revision:
             return None
         return update_message(self._new_id(), files, given, created_at=self._clock.now_ms())

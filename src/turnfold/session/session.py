@@ -22,7 +22,7 @@ from turnfold.core.policy import Policy
 from turnfold.core.reasons import Reason
 from turnfold.core.situation import Situation
 from turnfold.core.summary_row import summary_message
-from turnfold.core.system_prompt import compile_prompt
+from turnfold.core.system_prompt import CompiledPrompt, compile_prompt
 from turnfold.core.view import closed_under_tools
 from turnfold.errors import ContextOverflowError, StoreError, VersionConflict
 from turnfold.messages.canonical import digest_text
@@ -33,7 +33,8 @@ from turnfold.runtime.breaking import BreakerKeeper, BreakerState
 from turnfold.runtime.compactor import Compactor
 from turnfold.runtime.decision import Decision, Persistence, Prepared, prepared_from
 from turnfold.runtime.documents import Document
-from turnfold.runtime.events import CompactionStarted, Event, Listener, ending
+from turnfold.runtime.event_stream import Events
+from turnfold.runtime.events import CompactionStarted, Listener, events_of
 from turnfold.runtime.meter import Meter
 from turnfold.session.conversation import SCENARIO, Conversation
 from turnfold.session.prompting import FIXED_ID, PromptKeeper, PromptSource, fixed_messages
@@ -77,7 +78,8 @@ class Session(Conversation):
 
     `budget` is what requests may take, `system` the fixed prompt (a text, or a source with memory files), `model` the chat
     model's name as replies report it (for anchoring counts), `reminders` are put back after every compaction, `new_id`
-    makes message and branch ids. `branch` None goes on where the conversation was left.
+    makes message and branch ids. `branch` None goes on where the conversation was left. `events` tells `listener`, and whoever
+    follows `events.stream()`.
     """
 
     def __init__(
@@ -107,7 +109,7 @@ class Session(Conversation):
             branch=branch,
         )
         self.compactor, self.budget, self.tools = compactor, budget, tools
-        self._listener, self._reminders = listener, dict(reminders or {})
+        self.events, self._reminders = Events(listener), dict(reminders or {})
         self._event = Document(store, key, "compaction_event", DeliveredEvent())
         self._lock = asyncio.Lock()
         self._breakers = BreakerKeeper(
@@ -216,6 +218,11 @@ class Session(Conversation):
     async def context_ids(self) -> tuple[str, ...]:
         """Return the ids of the messages in context, in order: the summary's, then the kept ones."""
         return tuple(message.id for message in (await self.view()).messages if message.id != FIXED_ID)
+
+    async def prompts(self) -> tuple[CompiledPrompt, CompiledPrompt]:
+        """Return the system prompt in force, and the one that a compaction now would make of base text and memory."""
+        await self._track.catch_up()
+        return await self._prompt.in_force(self._track.checkpoint), compile_prompt(await self._prompt.current())
 
     def _effective_budget(self) -> Budget:
         return corrected(self.budget, self._track.factor)
@@ -349,7 +356,8 @@ class Session(Conversation):
             reasons=(*self._track.reasons, *decision.reasons, *problems),
         )
         self._prepared_tokens = prepared.tokens
-        self._tell(ending(prepared))
+        for event in events_of(prepared):
+            self.events.tell(event)
         return prepared
 
     # -- breakers ------------------------------------------------------------------------------------------------
@@ -360,12 +368,8 @@ class Session(Conversation):
 
     # -- events --------------------------------------------------------------------------------------------------
 
-    def _tell(self, event: Event | None) -> None:
-        if self._listener is not None and event is not None:
-            self._listener(event)
-
     def _starting(self, trigger: Trigger, messages: int, tokens: int) -> None:
-        self._tell(CompactionStarted(trigger=trigger, messages=messages, tokens=tokens))
+        self.events.tell(CompactionStarted(trigger=trigger, messages=messages, tokens=tokens))
 
 
 def session_fingerprint(policy: Policy) -> str:
