@@ -85,4 +85,5 @@ def _bounded_recent(policy: Policy, known: PlanningInput) -> tuple[Plan, ...]:
         keep_last=policy.keep_last_groups,
         allowance=policy.allowance(known.budget.context_window),
         target=known.budget.trigger_line - known.floor,
+        limit=known.budget.input_budget - known.floor,
     )

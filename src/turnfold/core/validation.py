@@ -27,14 +27,23 @@ def _unusable(code: str, detail: str) -> Validity:
     return Validity(status="unusable", reasons=(Reason(code=code, detail=detail),))
 
 
-def validate_record(record: CheckpointRecord, *, fingerprint: str) -> Validity:
-    """Check all that depends on neither history nor size: format, invalidation, semantic fingerprint."""
+def _unverifiable(code: str, detail: str) -> Validity:
+    return Validity(status="unverifiable", reasons=(Reason(code=code, detail=detail),))
+
+
+def validate_record(record: CheckpointRecord, *, fingerprint: str | None) -> Validity:
+    """Check all that depends on neither history nor size: format, invalidation, semantic fingerprint.
+
+    `fingerprint` None says that the configuration of now is not known.
+    """
     checkpoint = record.checkpoint
     if checkpoint is None:
         detail = f"version {record.version} has format {record.format}; this release knows {FORMAT_VERSION}"
-        return Validity(status="unverifiable", reasons=(Reason(code="unknown_format", detail=detail),))
+        return _unverifiable("unknown_format", detail)
     if record.invalidated is not None:
         return _unusable("invalidated", record.invalidated)
+    if fingerprint is None:
+        return _unverifiable("unknown_configuration", "the role's configuration of now is not known")
     if checkpoint.fingerprint != fingerprint:
         return _unusable("fingerprint", "the role, the prompt preset or the protocol is another one now")
     return USABLE

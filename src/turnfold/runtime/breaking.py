@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 
@@ -14,6 +15,9 @@ from turnfold.messages.log import ConversationKey
 from turnfold.ports import StateStore
 from turnfold.runtime.decision import Decision
 from turnfold.runtime.documents import Document
+
+LIMIT_MS = 2_000
+"""How long a turn waits for the breaker's state."""
 
 
 class BreakerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -42,11 +46,12 @@ class BreakerKeeper:
         self._configuration, self._turns_since = configuration, turns_since
 
     async def allows(self, trigger: Trigger) -> bool:
-        """Whether a model may be called. A state that cannot be read allows it: the breaker only saves money."""
+        """Whether a model may be called. A state that cannot be read in time allows it: the breaker only saves money."""
         try:
-            state = await self._document.read()
-            turns = 0 if state.breaker.opened_at is None else await self._turns_since(state)
-        except StoreError:
+            async with asyncio.timeout(LIMIT_MS / 1000):
+                state = await self._document.read()
+                turns = 0 if state.breaker.opened_at is None else await self._turns_since(state)
+        except (StoreError, TimeoutError):
             return True
         return state.breaker.allows(trigger, turns, self._configuration)
 
@@ -61,5 +66,6 @@ class BreakerKeeper:
                 return state
             return BreakerState(breaker=breaker, position=position, message_id=message_id)
 
-        with contextlib.suppress(StoreError):
-            await self._document.change(changed)
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(LIMIT_MS / 1000):
+                await self._document.change(changed)

@@ -11,16 +11,17 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from turnfold.core.budget import Budget
+from turnfold.core.breakers import HALF_OPEN_TURNS
+from turnfold.core.budget import Budget, budget_problems
 from turnfold.core.checkpoint import CheckpointKey, NextCheckpoint
 from turnfold.core.groups import closed_groups, is_final
 from turnfold.core.plan import Trigger
 from turnfold.core.reasons import Reason
 from turnfold.core.situation import Situation
 from turnfold.core.summary_row import summary_message
-from turnfold.errors import ContextOverflowError
+from turnfold.errors import ConfigError, ContextOverflowError
 from turnfold.messages.canonical import digest_text
-from turnfold.messages.log import ConversationKey
+from turnfold.messages.model import Message
 from turnfold.ports import CheckpointStore, StateStore
 from turnfold.runtime.breaking import BreakerKeeper, BreakerState
 from turnfold.runtime.compactor import Compactor
@@ -28,7 +29,7 @@ from turnfold.runtime.connecting import Connected, Connector
 from turnfold.runtime.decision import Decision, Persistence, Prepared, prepared_from
 from turnfold.runtime.meter import Meter
 from turnfold.runtime.requests import CompactRequest, groups_after, identified, persistence_obstacle
-from turnfold.runtime.timed_writes import TimedWrites
+from turnfold.runtime.timed_writes import INVALIDATED, TimedWrites
 
 
 class CompactStore(CheckpointStore, StateStore, Protocol):
@@ -67,23 +68,39 @@ class CompactRuntime:
     async def prepare(self, request: CompactRequest) -> Prepared:
         """Return the request to send, within its budget.
 
-        Raises InputError or GroupsError for a history that cannot be read, FloorError or ContextOverflowError when nothing
-        can be made to fit. Failing models and stores are reported, never raised.
+        Raises InputError or GroupsError for a request that cannot be read, ConfigError for a maximum output that leaves
+        nothing of the window, FloorError or ContextOverflowError when nothing can be made to fit. Failing models and
+        stores are reported, never raised.
         """
         return await _Preparation(self, request).prepared()
 
     def budget(self, request: CompactRequest) -> Budget:
-        """Return the request's budget: the output reserve is this turn's maximum output."""
+        """Return the request's budget: the output reserve is this turn's maximum output. Raises ConfigError."""
+        budget = self._budget(self.options.output_reserve if request.max_output is None else request.max_output)
+        if problems := budget_problems(budget):
+            raise ConfigError(problems)
+        return budget
+
+    def _budget(self, output_reserve: int) -> Budget:
         options = self.options
         return Budget(
             context_window=options.context_window,
-            output_reserve=options.output_reserve if request.max_output is None else request.max_output,
+            output_reserve=output_reserve,
             safety_margin=options.safety_margin,
             trigger_ratio=options.trigger_ratio,
         )
 
-    def fingerprint(self, request: CompactRequest) -> str:
-        """Return what must be equal for an old summary to be used: role, persona, prompts, protocol, format (SPEC §9)."""
+    def configuration(self) -> str:
+        """Return a hash of what the breakers watch: the scenario's own, whatever single requests ask for."""
+        return self.compactor.configuration(self._budget(self.options.output_reserve))
+
+    def fingerprint(self, request: CompactRequest) -> str | None:
+        """Return what must be equal for an old summary to be used: role, persona, prompts, protocol, format (SPEC §9).
+
+        None when the request does not know its character.
+        """
+        if request.persona is None:
+            return None
         policy = self.compactor.policy
         return digest_text(
             request.role_id, request.persona, self.options.preset_hash, policy.input_protocol, policy.output_format
@@ -94,9 +111,10 @@ class _Preparation:
     """One request on its way."""
 
     def __init__(self, runtime: CompactRuntime, request: CompactRequest) -> None:
-        self.runtime, self.request, self.options = runtime, request, runtime.options
+        self.runtime, self.options = runtime, runtime.options
         self.compactor, self.policy = runtime.compactor, runtime.compactor.policy
-        self.history, self.passing = identified(request.history)
+        self.request, self.passing = identified(request)
+        self.history = self.request.history
         self.budget = runtime.budget(request)
         self.meter = Meter(self.compactor.counter)
         self.key = CheckpointKey(
@@ -120,7 +138,7 @@ class _Preparation:
             return await self._shadow(situation)
         decision = await self._decide(situation)
         persistence, problems = await self._persist(decision, situation)
-        await self._breakers().note(decision, message_id=self.history[-1].id if self.history else "")
+        await self._breakers().note(decision, message_id=self._last_id())
         return self._result(decision, persistence, problems)
 
     async def _decide(self, situation: Situation) -> Decision:
@@ -129,7 +147,7 @@ class _Preparation:
             self.budget,
             meter=self.meter,
             upcoming=self._upcoming(),
-            trigger=self._advance(situation),
+            trigger="manual" if self.request.force_compaction else self._advance(situation),
             may_call=self._breakers().allows,
         )
 
@@ -148,10 +166,15 @@ class _Preparation:
         return self.request.mutation_allowed and self.connected.verifiable
 
     async def _invalidate_changed(self) -> None:
-        """Mark what a known change made unusable, by version, before anything is rebuilt."""
-        if self.may_write:
-            for version, why in self.connected.changed:
-                self.reasons.append(await self.runtime.writes.invalidate(self.key, version, why))
+        """Mark what a known change made unusable, by version, before anything is rebuilt.
+
+        The first failure ends it: each mark has a time limit of its own, and a turn should not wait for many.
+        """
+        for version, why in self.connected.changed if self.may_write else ():
+            done = await self.runtime.writes.invalidate(self.key, version, why)
+            self.reasons.append(done)
+            if done.code != INVALIDATED:
+                return
 
     def _situation(self) -> Situation:
         checkpoint, start = self.connected.checkpoint, self.connected.uncovered_from
@@ -160,11 +183,19 @@ class _Preparation:
             tools=self.request.tools,
             checkpoint=checkpoint,
             summary=summary_message(checkpoint, self.policy) if checkpoint and checkpoint.summary else None,
+            request=self._covered_request(),
             history=self.history[start:],
             injected=self.request.injected,
             incoming=self.request.incoming,
             groups=groups_after(self.history, self._explicit_groups(), start),
         )
+
+    def _covered_request(self) -> Message | None:
+        """The covered request of a turn that was open, which stays in view as long as the request carries it."""
+        checkpoint = self.connected.checkpoint
+        wanted = checkpoint.open_request_id if checkpoint else None
+        covered = self.history[: self.connected.uncovered_from] if wanted else ()
+        return next((message for message in covered if message.id == wanted), None)
 
     def _explicit_groups(self) -> tuple[tuple[str, ...], ...] | None:
         return (self.request.groups or ()) if self.options.explicit_groups else None
@@ -176,31 +207,44 @@ class _Preparation:
             return None
         groups = groups_after(self.history, self._explicit_groups(), 0) or closed_groups(self.history)
         first = groups[: self.options.advance_groups]
-        return "advance" if first and self.connected.uncovered_from <= first[-1][1] else None
+        if not first or self.connected.uncovered_from > first[-1][1]:
+            return None
+        return "advance" if self._could_be_saved(situation) else None
+
+    def _could_be_saved(self, situation: Situation) -> bool:
+        """Whether all that a compaction might cover has persistent ids; else each turn would pay for one in vain."""
+        eligible = situation.closed_groups()[: -self.policy.keep_last_groups or None]
+        end = eligible[-1][1] if eligible else 0
+        return persistence_obstacle(situation.planning_rows()[:end], self.passing) is None
 
     # -- breakers ------------------------------------------------------------------------------------------------
 
     def _breakers(self) -> BreakerKeeper:
-        key = ConversationKey(
-            tenant=self.request.tenant, user=self.request.user, conversation_id=self.request.conversation_id
-        )
-        configuration = self.compactor.configuration(self.budget)
         return BreakerKeeper(
             self.runtime.store,
-            key,
+            self.key.conversation,
             self.options.scenario,
-            configuration=configuration,
+            configuration=self.runtime.configuration(),
             turns_since=self._turns_since,
         )
 
+    def _last_id(self) -> str:
+        """The persistent id of the history's last message, empty when it has none."""
+        last = self.history[-1].id if self.history else ""
+        return "" if last in self.passing else last
+
     async def _turns_since(self, state: BreakerState) -> int:
-        """Closed turns in the carried history after the message at which the state was written; all when it has left."""
+        """Closed turns in the carried history after the message at which the state was written.
+
+        When that has left the history (or had no id) nobody can count them; a breaker must not stay open for good where
+        requests carry fewer turns than it waits for, so it half-opens.
+        """
         turns = 0
         for message in reversed(self.history):
             if message.id == state.message_id:
-                break
+                return turns
             turns += is_final(message)
-        return turns
+        return HALF_OPEN_TURNS
 
     # -- writing -------------------------------------------------------------------------------------------------
 
@@ -209,7 +253,7 @@ class _Preparation:
         return NextCheckpoint(
             version=version,
             summary_id=f"summary-{self.options.scenario}-{version}-{self.runtime.new_id()}",
-            fingerprint=self.runtime.fingerprint(self.request),
+            fingerprint=self.runtime.fingerprint(self.request) or "",
             created_at=self.compactor.clock.now_ms(),
         )
 
@@ -241,14 +285,20 @@ class _Preparation:
 
     def _uncompacted(self) -> Prepared:
         """Return the request as it came. Raises ContextOverflowError when it does not fit."""
+        return self._result(self._counted(), "not_needed", ())
+
+    def _counted(self) -> Decision:
         decision = self.compactor.count(self._original(), self.budget, meter=self.meter)
         if decision.tokens > self.budget.input_budget:
             raise self.compactor.overflow(self._original(), self.budget, meter=self.meter)
-        return self._result(decision, "not_needed", ())
+        return decision
 
     async def _shadow(self, situation: Situation) -> Prepared:
-        """Return the original request, with what enforcing would have made of it; nothing is stored."""
-        original = self.compactor.count(self._original(), self.budget, meter=self.meter)
+        """Return the original request, with what enforcing would have made of it; nothing is stored.
+
+        Raises ContextOverflowError when the original does not fit, as it would without Compact.
+        """
+        original = self._counted()
         try:
             decision = await self._decide(situation)
         except ContextOverflowError as error:

@@ -115,6 +115,7 @@ class CompactionRun:
 
     async def decide(self, upcoming: NextCheckpoint, *, allow_model: bool, focus: str | None) -> Decision:
         """Return the compacted view, else the old one when it fits, else a trimmed one. Raises ContextOverflowError."""
+        self.started = self.compactor.clock.monotonic_ms()
         decision = self._by_masks(upcoming) or await self._by_summary(upcoming, allow_model=allow_model, focus=focus)
         if decision is not None:
             return decision
@@ -250,6 +251,8 @@ class CompactionRun:
                 decision, refused = await self._try_plan(plan, summarizer, upcoming, focus)
             except SummaryLimitError as error:
                 self.reasons.append(Reason(code=error.code, detail=error.detail))
+                if shrinking and error.code == "call_limit" and self.calls.left:
+                    continue  # a smaller candidate may need no more calls than are left
                 return None
             except (SummaryError, ProviderError) as error:
                 self.reasons.append(_summarizer_reason(error))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -16,13 +18,18 @@ from turnfold.core.validation import (
     validate_record,
     validate_size,
 )
-from turnfold.errors import StoreError
+from turnfold.errors import CorruptRowError, StoreError
 from turnfold.messages.model import Message
 from turnfold.ports import CheckpointStore
 
 PAGE = 8
+"""Versions read at a time, after the newest one, which mostly holds."""
+
 MAX_LOOKED_AT = 32
 """Versions looked at for one that still holds; each request pays for this, so the search is bounded."""
+
+READ_MS = 2_000
+"""How long a request waits for its checkpoints; then it goes on without."""
 
 
 class Connected(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,14 +45,24 @@ class Connected(msgspec.Struct, frozen=True, kw_only=True):
     verifiable: bool = True
 
 
+class _Unreadable(msgspec.Struct, frozen=True, kw_only=True):
+    """A version whose row is corrupt."""
+
+    version: int
+    detail: str
+
+
+_Found: TypeAlias = CheckpointRecord | _Unreadable
+
+
 class Connector:
-    """Looks through one key's checkpoints, newest first."""
+    """Looks through one key's checkpoints, newest first. `fingerprint` None says that the configuration is not known."""
 
     def __init__(
         self,
         store: CheckpointStore,
         *,
-        fingerprint: str,
+        fingerprint: str | None,
         count_text: Callable[[str], int],
         max_summary_tokens: int,
     ) -> None:
@@ -55,38 +72,58 @@ class Connector:
     async def connect(self, key: CheckpointKey, history: tuple[Message, ...]) -> Connected:
         """Return the newest checkpoint that connects to the history. A store that fails makes the request unverifiable."""
         try:
-            return await self._search(key, history)
+            async with asyncio.timeout(READ_MS / 1000):
+                return await self._search(key, history)
         except StoreError as error:
-            return Connected(verifiable=False, reasons=(Reason(code="read_failed", detail=str(error)),))
+            return _unread(str(error))
+        except TimeoutError:
+            return _unread(f"the store did not answer within {READ_MS} ms")
 
     async def _search(self, key: CheckpointKey, history: tuple[Message, ...]) -> Connected:
         reasons: list[Reason] = []
         changed: list[tuple[int, str]] = []
-        verifiable, head, before, looked_at = True, 0, None, 0
-        while looked_at < MAX_LOOKED_AT and (records := await self._store.newest(key, before=before, limit=PAGE)):
-            head = head or records[0].version
-            for record in records:
-                connection = self._judge(record, history)
-                validity = connection.validity
-                if validity.status == "usable":
+        head = looked_at = 0
+        before: int | None = None
+        verifiable = self._fingerprint is not None
+        while looked_at < MAX_LOOKED_AT and (page := await self._page(key, before, PAGE if head else 1)):
+            head = head or page[0].version
+            for found in page:
+                connection = self._judge(found, history)
+                if connection.validity.status == "usable" and isinstance(found, CheckpointRecord):
                     return Connected(
-                        checkpoint=record.checkpoint,
+                        checkpoint=found.checkpoint,
                         uncovered_from=connection.uncovered_from,
                         head_version=head,
                         reasons=tuple(reasons),
                         changed=tuple(changed),
                         verifiable=verifiable,
                     )
-                verifiable = verifiable and validity.status != "unverifiable"
-                reasons.extend(_named(record, validity))
-                if is_known_change(validity):
-                    changed.append((record.version, validity.reasons[0].detail))
-            before, looked_at = records[-1].version, looked_at + len(records)
+                verifiable = verifiable and connection.validity.status != "unverifiable"
+                reasons.extend(_named(found, connection.validity))
+                changed.extend(_change(found, connection.validity))
+            before, looked_at = page[-1].version, looked_at + len(page)
         return Connected(head_version=head, reasons=tuple(reasons), changed=tuple(changed), verifiable=verifiable)
 
-    def _judge(self, record: CheckpointRecord, history: tuple[Message, ...]) -> Connection:
-        validity = validate_record(record, fingerprint=self._fingerprint)
-        checkpoint = record.checkpoint
+    async def _page(self, key: CheckpointKey, before: int | None, limit: int) -> Sequence[_Found]:
+        """Return versions newest first. Where one cannot be read the others still are: an older one may serve this turn."""
+        try:
+            return await self._store.newest(key, before=before, limit=limit)
+        except CorruptRowError:
+            newest = await self._store.head_version(key) if before is None else before - 1
+            return [await self._one(key, version) for version in range(newest, max(0, newest - limit), -1)]
+
+    async def _one(self, key: CheckpointKey, version: int) -> _Found:
+        try:
+            return await self._store.load(key, version)
+        except CorruptRowError as error:
+            return _Unreadable(version=version, detail=str(error))
+
+    def _judge(self, found: _Found, history: tuple[Message, ...]) -> Connection:
+        if isinstance(found, _Unreadable):
+            reason = Reason(code="read_failed", detail=found.detail)
+            return Connection(validity=Validity(status="unverifiable", reasons=(reason,)))
+        validity = validate_record(found, fingerprint=self._fingerprint)
+        checkpoint = found.checkpoint
         if validity.status == "usable" and checkpoint and checkpoint.summary:
             validity = validate_size(self._count_text(checkpoint.summary), self._max_summary_tokens)
         if validity.status != "usable" or checkpoint is None:
@@ -94,7 +131,15 @@ class Connector:
         return connect_carried(checkpoint.coverage, history)
 
 
-def _named(record: CheckpointRecord, validity: Validity) -> tuple[Reason, ...]:
-    return tuple(
-        Reason(code=reason.code, detail=f"checkpoint {record.version}: {reason.detail}") for reason in validity.reasons
-    )
+def _unread(why: str) -> Connected:
+    return Connected(verifiable=False, reasons=(Reason(code="read_failed", detail=why),))
+
+
+def _named(found: _Found, validity: Validity) -> Iterator[Reason]:
+    for reason in validity.reasons:
+        yield Reason(code=reason.code, detail=f"checkpoint {found.version}: {reason.detail}")
+
+
+def _change(found: _Found, validity: Validity) -> Iterator[tuple[int, str]]:
+    if is_known_change(validity):
+        yield found.version, validity.reasons[0].detail

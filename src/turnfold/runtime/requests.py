@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -18,9 +18,10 @@ MUTATING_TYPES = frozenset({"chat", "continue", "auto_reply"})
 class CompactRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One request. `history` may be only the conversation's recent part; a message without a persistent id has an empty
     one. `incoming` is the user's new line. `injected` stands just before it and may change freely. `role_id` and `persona`
-    name the character: another one makes old summaries unusable. `groups` are message ids, for explicit boundaries.
+    name the character: another one makes old summaries unusable, and None, where the character could not be looked up,
+    leaves them unverified. `groups` are message ids, for explicit boundaries. `max_output` is this turn's, in tokens.
 
-    `checkpoint_mutation_allowed` None follows `request_type`.
+    `checkpoint_mutation_allowed` None follows `request_type`. `force_compaction` compacts below the trigger line too.
     """
 
     conversation_id: str
@@ -28,7 +29,7 @@ class CompactRequest(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str = ""
     request_type: str = "chat"
     role_id: str = ""
-    persona: str = ""
+    persona: str | None = ""
     fixed_prompt: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
     history: tuple[Message, ...] = ()
@@ -37,6 +38,7 @@ class CompactRequest(msgspec.Struct, frozen=True, kw_only=True):
     max_output: int | None = None
     groups: tuple[tuple[str, ...], ...] | None = None
     checkpoint_mutation_allowed: bool | None = None
+    force_compaction: bool = False
 
     @property
     def mutation_allowed(self) -> bool:
@@ -46,23 +48,32 @@ class CompactRequest(msgspec.Struct, frozen=True, kw_only=True):
         return self.checkpoint_mutation_allowed
 
 
-def identified(history: Sequence[Message]) -> tuple[tuple[Message, ...], frozenset[str]]:
-    """Return the history with a passing id for every message that lacks one, and the set of those passing ids.
+def identified(request: CompactRequest) -> tuple[CompactRequest, frozenset[str]]:
+    """Return the request with a passing id for every message that lacks one, and the set of those passing ids.
 
-    Raises InputError for an id that occurs twice.
+    Raises InputError for an id that occurs twice, and for history or incoming rows of another kind than `message`.
     """
-    seen: set[str] = set()
+    taken: set[str] = set()
     passing: set[str] = set()
-    messages = []
-    for index, message in enumerate(history):
+    named = {name: tuple(_named(request, name, taken, passing)) for name in _PARTS}
+    return msgspec.structs.replace(request, **named), frozenset(passing)
+
+
+_PARTS = ("fixed_prompt", "history", "injected", "incoming")
+
+
+def _named(request: CompactRequest, part: str, taken: set[str], passing: set[str]) -> Iterator[Message]:
+    for index, message in enumerate(getattr(request, part)):
+        place = f"{part}[{index}]"
+        if message.kind != "message" and part in ("history", "incoming"):
+            raise InputError(f"{place}: its kind is {message.kind!r}. Send what is no message as `injected`.")
         if not message.id:
-            message = msgspec.structs.replace(message, id=f"history[{index}]")
-            passing.add(message.id)
-        if message.id in seen:
-            raise InputError(f"history[{index}]: id {message.id!r} occurs twice. Give every message an id of its own.")
-        seen.add(message.id)
-        messages.append(message)
-    return tuple(messages), frozenset(passing)
+            message = msgspec.structs.replace(message, id=place)
+            passing.add(place)
+        if message.id in taken:
+            raise InputError(f"{place}: id {message.id!r} occurs twice. Give every message an id of its own.")
+        taken.add(message.id)
+        yield message
 
 
 def groups_after(
