@@ -8,7 +8,7 @@ without looking at the rest: about n log n for n passages, and no passage is com
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -32,21 +32,36 @@ class Cover:
     """A choice that grows: each `take` spends more and keeps what was said in mind. Equal input, equal choice."""
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
-        self._candidates = candidates
-        self._worth: dict[str, float] = {}  # of saying a term once more, as a share of the first time
-        self._blocks: set[int] = set()
-        self._siblings: dict[int, list[int]] = {}
+        numbers: dict[str, int] = {}
+        self._terms = [
+            [(numbers.setdefault(term, len(numbers)), value) for term, value in candidate.terms]
+            for candidate in candidates
+        ]
+        self._share = [1.0] * len(numbers)  # what saying a term once more is worth, of what the first time was
+        self._factor = [candidate.factor for candidate in candidates]
+        self._block = [candidate.block for candidate in candidates]
+        self._cost = [candidate.cost + candidate.opening for candidate in candidates]
+        self._cost_in_open_block = [candidate.cost for candidate in candidates]
+        self._closed: dict[int, list[int]] = {}
+        for index, block in enumerate(self._block):
+            self._closed.setdefault(block, []).append(index)
         self._taken: set[int] = set()
-        for index, candidate in enumerate(candidates):
-            self._siblings.setdefault(candidate.block, []).append(index)
+        self._heap = self._heap_of(range(len(candidates)))
 
-    def take(self, budget: float, among: Sequence[int] | None = None, most: int | None = None) -> list[int]:
+    def take(self, budget: float, among: Iterable[int] | None = None, most: int | None = None) -> list[int]:
         """Choose from `among` (default: all) at most `budget` tokens and `most` passages; return them as chosen."""
-        pool = range(len(self._candidates)) if among is None else among
-        allowed = None if among is None else frozenset(among)
-        heap = [(-self._gain(index), index) for index in pool if index not in self._taken]
+        if among is not None:
+            return self._take(self._heap_of(among), budget, most)
+        return self._take(self._heap, budget, most)
+
+    def _heap_of(self, indexes: Iterable[int]) -> list[tuple[float, int]]:
+        heap = [(-self._gain(index), index) for index in indexes if index not in self._taken]
         heapq.heapify(heap)
+        return heap
+
+    def _take(self, heap: list[tuple[float, int]], budget: float, most: int | None) -> list[int]:
         chosen: list[int] = []
+        too_big: list[tuple[float, int]] = []
         while heap and (most is None or len(chosen) < most):
             stale, index = heapq.heappop(heap)
             if index in self._taken:
@@ -56,33 +71,29 @@ class Cover:
                 continue
             if gain < -stale and heap and gain < -heap[0][0]:
                 heapq.heappush(heap, (-gain, index))
-                continue
-            cost = self._cost(index)
-            if cost <= budget:
-                budget -= cost
+            elif self._cost[index] > budget:
+                too_big.append((-gain, index))
+            else:
+                budget -= self._cost[index]
                 chosen.append(index)
-                self._choose(index, heap, allowed)
+                self._choose(index)
+        for entry in too_big:
+            heapq.heappush(heap, entry)
         return chosen
 
     def _gain(self, index: int) -> float:
-        candidate = self._candidates[index]
-        share = self._worth.get
-        worth = sum([value * share(term, 1.0) for term, value in candidate.terms])
-        return candidate.factor * worth / (self._cost(index) or 1.0)
+        share = self._share
+        worth = 0.0
+        for number, value in self._terms[index]:
+            worth += value * share[number]
+        return self._factor[index] * worth / (self._cost[index] or 1.0)
 
-    def _cost(self, index: int) -> float:
-        candidate = self._candidates[index]
-        return candidate.cost if candidate.block in self._blocks else candidate.cost + candidate.opening
-
-    def _choose(self, index: int, heap: list[tuple[float, int]], allowed: frozenset[int] | None) -> None:
+    def _choose(self, index: int) -> None:
         """Record a choice. Its block is open now, so the gains of its neighbours rise: they enter the heap again."""
-        candidate = self._candidates[index]
         self._taken.add(index)
-        for term, _ in candidate.terms:
-            self._worth[term] = self._worth.get(term, 1.0) * REPEAT
-        if candidate.block in self._blocks:
-            return
-        self._blocks.add(candidate.block)
-        for sibling in self._siblings[candidate.block]:
-            if sibling not in self._taken and (allowed is None or sibling in allowed):
-                heapq.heappush(heap, (-self._gain(sibling), sibling))
+        for number, _ in self._terms[index]:
+            self._share[number] *= REPEAT
+        for sibling in self._closed.pop(self._block[index], ()):
+            self._cost[sibling] = self._cost_in_open_block[sibling]
+            if sibling not in self._taken:
+                heapq.heappush(self._heap, (-self._gain(sibling), sibling))

@@ -43,7 +43,7 @@ def mentions(text: str, *, names: bool = True) -> list[Mention]:
     """Return the identifiers of `text` in order of kinds, with repetitions. Without `names`, no quoted or proper names:
     in tool output every string is quoted and every line begins with a capital.
     """
-    found = [*_paths(text), *_latin(text), *_phones(text)]
+    found = [*_paths(text), *_latin(text), *_phones(text)] if _SIGN.search(text) else []
     if not text.isascii():
         found.extend(_chinese(text))
     if names:
@@ -112,7 +112,8 @@ _TABLE: tuple[tuple[Kind, str], ...] = (
 )  # fmt: skip
 _CLASSES: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple((kind, re.compile(pattern)) for kind, pattern in _TABLE)
 _SIGN = re.compile(
-    r"[0-9_/\\@#$%=]|[A-Za-z](?:[.:]|\(\)|--)[A-Za-z]|[a-z][A-Z]|-[a-z]|E[A-Z]{4}|[a-z](?:Error|Exception)|::"
+    r"[0-9_/\\@#$%=.:()A-Z-](?:(?<=[0-9_/\\@#$%=])|(?<=[A-Za-z][.:])[A-Za-z]|(?<=[A-Za-z]\()\)[A-Za-z]|(?<=-)-[A-Za-z]|(?<=[a-z][A-Z])"
+    r"|(?<=E)[A-Z]{4})"
 )
 """Without one of these a text has words only."""
 _QUANTITY = re.compile(
@@ -123,8 +124,6 @@ _NUMERIC = re.compile(r"[$+#!]?\d[\d.,:/-]*%?")
 
 
 def _latin(text: str) -> Iterator[Mention]:
-    if not _SIGN.search(text):
-        return
     for match in _TOKEN.finditer(text):
         token = match.group().strip("=&?~+*") if match.group()[0] in "=&?~+*" else match.group()
         if _PLAIN.fullmatch(token) or not 1 < len(token) <= MAX_CHARS:
@@ -358,16 +357,19 @@ def _chinese(text: str) -> Iterator[Mention]:
 # --- names: quoted, introduced, capitalized in mid-sentence, Chinese ones by their surname or their introduction
 
 _QUOTED = re.compile(
-    r"""“([^”\n]{1,40})”|「([^」\n]{1,40})」|『([^』\n]{1,40})』|《([^》\n]{1,40})》|`([^`\n]{2,80})`|(?<!\w)"([^"\n]{2,60})"|(?<!\w)'([A-Z][^'\n]{1,40}|[^'\s]{2,40})'(?!\w)""",
+    r"""“([^”\n]{1,40})”|「([^」\n]{1,40})」|『([^』\n]{1,40})』|《([^》\n]{1,40})》|`([^`\n]{2,80})`"""
+    r"""|"(?<!\w")([^"\n]{2,60})"|'(?<!\w')(?:([A-Z][^'\n]{1,40}|[^'\s]{2,40})'(?!\w))"""
 )
 _INTRODUCED = re.compile(
-    r"\b(?:[Nn]ames? (?:is|are)|[Nn]ame's|named|called|[Cc]all (?:me|it|him|her|them)|nicknamed|I am|I'm|[Tt]his is|[Mm]eet|codename[d]?|titled)\s+"
+    r"[NnCcITtMm](?<!\w[A-Za-z])(?:(?<=[Nn])(?:ames? (?:is|are)|ame's|amed|icknamed)|(?<=[Cc])(?:all (?:me|it|him|her|them)|alled|odenamed?)"
+    r"|(?<=I)(?: am|'m)|(?<=[Tt])(?:his is|itled)|(?<=[Mm])eet)\s+"
     r"((?:the )?[A-Z][\w'’-]+(?:\s(?:(?:of|de|van|the)\s)?[A-Z][\w'’-]+){0,3})"
 )
 _CAPITALIZED = re.compile(
-    r"(?<=[a-z0-9,;)’'] )(?:[A-Z][\w’-]*[a-z]|[A-Z]{2,})(?:(?:\s(?:of|de|van|von|the|la)(?:\sthe)?)?\s[A-Z][\w’-]*[a-z])*"
+    r"[A-Z](?<=[a-z0-9,;)’'] [A-Z])(?:[\w’-]*[a-z]|[A-Z]+)(?:(?:\s(?:of|de|van|von|the|la)(?:\sthe)?)?\s[A-Z][\w’-]*[a-z])*"
 )
-_CAPITAL_FIRST = re.compile(r"(?:^|(?<=[.!?\n] ))[A-Z][a-z]+(?:\s[A-Z][a-z]+)+")
+_CAPITAL_FIRST = re.compile(r"[A-Z](?:(?<![\s\S][A-Z])|(?<=[.!?\n] [A-Z]))[a-z]+(?:\s[A-Z][a-z]+)+")
+"""These patterns begin with one class of characters, so that the engine skips to the next of them."""
 _NOT_NAMES = frozenset(
     [
         "I",

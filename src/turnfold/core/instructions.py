@@ -7,7 +7,8 @@ story about someone else, or (for rules that also fit a single request) a sign t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 
 from turnfold.core.text.scripts import HAN
 from turnfold.core.text.sentences import MAX_SENTENCE, sentences
@@ -61,13 +62,11 @@ class _Rules:
         self._lead = re.compile(lead, flags)
 
     def hold(self, sentence: str) -> bool:
-        if sentence.rstrip("”\"')）").endswith(("?", "？")) or self._against.search(sentence):
+        lasting, usual = self._lasting.match, self._usual.match
+        orders = [kind for clause in self._clauses(sentence) if (kind := _fires(lasting, usual, clause))]
+        if not orders or sentence.rstrip("”\"')）").endswith(("?", "？")) or self._against.search(sentence):
             return False
-        once = self._once.search(sentence) is not None
-        return any(
-            self._lasting.match(clause) or (not once and self._usual.match(clause))
-            for clause in self._clauses(sentence)
-        )
+        return "lasting" in orders or self._once.search(sentence) is None
 
     def _clauses(self, sentence: str) -> Iterator[str]:
         """The places where an order can begin: the sentence, and each clause of it, without polite beginnings."""
@@ -75,7 +74,14 @@ class _Rules:
             yield self._lead.sub("", sentence[start:].lstrip(), count=1)
 
 
-_CLAUSE_END = re.compile(r"[,;:，；：、]\s*|\s[-–—]+\s|\b(?:so|and|but|then)\b\s|[.!?。！]\s+")
+def _fires(lasting: _Match, usual: _Match, clause: str) -> str | None:
+    return "lasting" if lasting(clause) else "usual" if usual(clause) else None
+
+
+_Match: TypeAlias = Callable[[str], "re.Match[str] | None"]
+_CLAUSE_END = re.compile(
+    r"[\s,;:，；：、.!?。！](?:(?<=[,;:，；：、])\s*|(?<=[.!?。！])\s+|(?<=\s)(?:[-–—]+|so|and|but|then)\s)"
+)
 
 _BASE = r"(?!(?:is|was|were|are|am|been|had|has|a|an|the|again|mind|ever|in|on|at|to|more|happened|seen|liked|knew|said)\b)[a-z]+\b"
 """A word that can be a verb's base form, as in an order."""

@@ -138,12 +138,14 @@ def _sentences_and_code(text: str) -> Iterator[tuple[str, bool]]:
 
 def tidy(sentence: str) -> str:
     """Return a sentence without leading interjections and vocatives, list marks and trailing emoji."""
-    rest = _TRAILING.sub("", sentence.strip().lstrip("-*•>|# ").strip())
+    rest = sentence.strip().lstrip("-*•>|# ")
+    if not rest[-1:].isascii():
+        rest = _TRAILING.sub("", rest)
     match = _LEADING.match(rest)
     if match:
         rest = rest[match.end() :]
         rest = rest[:1].upper() + rest[1:]
-    return "" if _MARKUP_LINE.match(rest) else _BLANKS.sub(" ", rest)
+    return "" if _MARKUP_LINE.match(rest) else " ".join(rest.split())
 
 
 def _factor(sentence: str) -> float:

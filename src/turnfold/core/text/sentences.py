@@ -8,9 +8,10 @@ MAX_SENTENCE = 400
 """Characters; a longer stretch without an end (a log line, a list without points) is cut at a comma or blank."""
 
 _ENDS = re.compile(
-    r"""[。！？｡…][。！？｡…!?]*[”’」』）】"')\]]*   # full-width ends need no blank after them
-    |(?:[!?]+|\.+)["'”’」』）)\]*_`]*(?=\s|$|[^\x00-\x7f])  # others do: 3.5, a.py and x?y=1 stay whole
-    |\n+""",
+    r"""[。！？｡…!?.\n](?:  # one class first: the engine skips to the next of its characters
+     (?<=[。！？｡…])[。！？｡…!?]*[”’」』）】"')\]]*  # full-width ends need no blank after them
+    |(?:(?<=[!?])[!?]*|(?<=\.)\.*)["'”’」』）)\]*_`]*(?=\s|$|[^\x00-\x7f])  # others do: 3.5, a.py and x?y=1 stay whole
+    |(?<=\n)\n*)""",
     re.VERBOSE,
 )
 _NO_END = re.compile(
