@@ -36,8 +36,8 @@ types: $(STAMP) ## type-check the package and its tests
 docs: $(STAMP) ## run every example of the pages and compare them with the code
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/docs $(ARGS)
 
-bench: $(STAMP) ## run every benchmark
-	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script" $(ARGS); done
+bench: $(STAMP) ## run every benchmark; the table goes to build/bench.md
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 soak: $(STAMP) ## run the long tests, with many more generated examples
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m soak --hypothesis-profile=soak --timeout 3600 $(ARGS)

@@ -24,6 +24,8 @@ class GrowingView(msgspec.Struct, frozen=True, kw_only=True):
 
 def grown(view: GrowingView, rows: Sequence[Message], count: Callable[[Message], int]) -> GrowingView | None:
     """Return the view with `rows` at its end, or None when they need more than appending."""
+    if not rows:
+        return view
     waiting, tokens = set(view.waiting), view.tokens
     for row in rows:
         if row.kind != "message" or not _in_place(row, waiting):

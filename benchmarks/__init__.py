@@ -1,0 +1,1 @@
+"""What turnfold costs, measured as ratios on whatever machine runs them: `make bench`."""
