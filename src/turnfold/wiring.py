@@ -5,26 +5,39 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from itertools import chain, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
+from turnfold.config.models import ModelConfig, Models, check_actor, check_together
+from turnfold.config.problems import missing_at, raise_all
+from turnfold.config.scenario import Scenario, given
+from turnfold.core.budget import session_budget
 from turnfold.core.policy import Policy
 from turnfold.errors import ConfigError
 from turnfold.messages.log import ConversationKey
+from turnfold.runtime.compact_runtime import CompactOptions, CompactRuntime, CompactStore
 from turnfold.runtime.compactor import Compactor
+from turnfold.runtime.requests import CompactRequest
 from turnfold.session import Session
 from turnfold.tokens import make_counter
 
 if TYPE_CHECKING:
+    from turnfold.config.request import Request
     from turnfold.config.settings import Settings
     from turnfold.messages.model import Message, Tool
-    from turnfold.ports import ChatModel, ChatRequest, Store, Summarizer, TokenCounter
+    from turnfold.ports import ChatModel, ChatRequest, Clock, Store, Summarizer, TokenCounter
     from turnfold.runtime.events import Listener
     from turnfold.session.prompting import PromptSource
     from turnfold.session.reminding import ReminderProvider
     from turnfold.stores.memory import MemoryStore
     from turnfold.stores.sqlite import SqliteStore
+    from turnfold.summarizers.model_backed import ModelBackedSummarizer
+    from turnfold.summarizers.prompt_files import Prompts
 
 
 class SystemClock:
@@ -202,3 +215,134 @@ def configured_reminders(settings: Settings) -> dict[str, ReminderProvider]:
 
 def _path(name: str | None) -> Path | None:
     return None if name is None else Path(name).expanduser()
+
+
+def prompts_of(config: ModelConfig, folder: Path = Path()) -> Prompts:
+    """Return the prompts of a model configuration; a preset's folder is relative to `folder`, where the file stands.
+
+    Raises NotFoundError for no such folder, ConfigError with every problem of its files.
+    """
+    from turnfold.summarizers.prompt_files import DEFAULT_PRESET, load_prompts
+
+    return load_prompts(config.preset if config.preset == DEFAULT_PRESET else folder / config.preset)
+
+
+def configured_model(models: Models, model_id: str, environment: Mapping[str, str] = os.environ) -> ChatModel:
+    """Return the chat model of a configuration, its key taken from the variable that it names.
+
+    Raises ConfigError when that variable is not set, MissingExtraError when the provider's SDK is not installed.
+    """
+    from turnfold.providers import provider_class
+    from turnfold.providers.scripted import ScriptedModel
+
+    config = models.models[model_id]
+    limits: dict[str, Any] = {
+        "context_window": given(config.context_window, None),
+        "max_output_tokens": given(config.max_output_tokens, None),
+    }
+    name = given(config.model, model_id)
+    if config.provider == "scripted":
+        replies = given(config.replies, ())
+        return ScriptedModel(chain(replies, repeat(replies[-1])), name=name, **limits)
+    variable = given(config.api_key_env, None)
+    if variable is not None and variable not in environment:
+        reason = f"the environment has no variable {variable}"
+        raise_all([missing_at(("models", model_id, "apiKeyEnv"), reason, "Set it to the key, or remove the field.")])
+    address = {"base_url": url} if (url := given(config.base_url, None)) else {}
+    provider = provider_class("openai" if config.provider == "openai_compatible" else config.provider)
+    model: ChatModel = provider(name, api_key=environment.get(variable or ""), **limits, **address)
+    return model
+
+
+@asynccontextmanager
+async def open_compact_runtime(
+    store: CompactStore,
+    scenario: Scenario,
+    models: Models,
+    *,
+    actor: str,
+    name: str = "default",
+    presets_in: Path = Path(),
+    environment: Mapping[str, str] = os.environ,
+    clock: Clock | None = None,
+) -> AsyncIterator[CompactRuntime]:
+    """Open the Compact runtime of a scenario, its summarizer's connections included.
+
+    `actor` is the id of the model that writes the replies: the window, the output reserve and the counter are its own.
+    `name` is the line of checkpoints, `presets_in` the folder that prompt presets are relative to. Raises ConfigError with
+    every problem of scenario and models together.
+    """
+    raise_all([*check_together(scenario, models), *check_actor(actor, models)])
+    counter = make_counter(models.models[actor].counter_name)
+    options = compact_options(scenario, models.models[actor], name=name, exact=counter.exact)
+    async with AsyncExitStack() as stack:
+        summarizer, preset_hash = fallback_summarizer(counter), ""
+        if scenario.enabled and (written_by := model_backed(scenario, models, counter, presets_in, environment)):
+            summarizer, preset_hash = written_by, written_by.prompts.hash
+            if isinstance(written_by.model, AbstractAsyncContextManager):
+                await stack.enter_async_context(written_by.model)
+        compactor = Compactor(
+            counter=counter,
+            summarizer=summarizer,
+            fallback=fallback_summarizer(counter),
+            policy=scenario.policy(),
+            clock=clock or SystemClock(),
+            new_frame=new_frame,
+        )
+        yield CompactRuntime(store, compactor, replace(options, preset_hash=preset_hash), new_id=new_id)
+
+
+def model_backed(
+    scenario: Scenario, models: Models, counter: TokenCounter, presets_in: Path, environment: Mapping[str, str]
+) -> ModelBackedSummarizer | None:
+    """Return the summarizer of a scenario, None for the extractive one."""
+    from turnfold.summarizers.model_backed import ModelBackedSummarizer
+
+    config = models.models[scenario.compactor_id or ""]
+    if config.provider == "extractive":
+        return None
+    model = configured_model(models, scenario.compactor_id or "", environment)
+    return ModelBackedSummarizer(model, counter, prompts=prompts_of(config, presets_in))
+
+
+def compact_options(scenario: Scenario, actor: ModelConfig, *, name: str, exact: bool) -> CompactOptions:
+    """Return a scenario's part of a runtime; the window is the actor's. Raises ConfigError when the budget leaves nothing."""
+    budget = session_budget(
+        given(actor.context_window, 0),
+        exact=exact,
+        max_output=given(actor.max_output_tokens, None),
+        safety_margin=scenario.safety_margin,
+        trigger_ratio=scenario.trigger_ratio,
+    )
+    return CompactOptions(
+        scenario=name,
+        context_window=budget.context_window,
+        output_reserve=budget.output_reserve,
+        safety_margin=budget.safety_margin,
+        trigger_ratio=budget.trigger_ratio,
+        enabled=scenario.enabled,
+        mutation_timeout_ms=scenario.mutation_timeout_ms,
+        mode=scenario.mode,
+        explicit_groups=scenario.explicit_groups,
+    )
+
+
+def compact_request(request: Request) -> CompactRequest:
+    """Return a request file's request."""
+    file = request.file
+    return CompactRequest(
+        conversation_id=file.conversation_id,
+        user=given(file.user, ""),
+        tenant=given(file.tenant, ""),
+        request_type=given(file.request_type, "chat"),
+        role_id=given(file.role_id, ""),
+        persona=given(file.persona, ""),
+        fixed_prompt=request.fixed_prompt,
+        tools=request.tools,
+        history=request.history,
+        incoming=request.incoming,
+        injected=request.injected,
+        max_output=given(file.max_output, None),
+        groups=given(file.groups, None),
+        checkpoint_mutation_allowed=given(file.checkpoint_mutation_allowed, None),
+    )

@@ -25,7 +25,9 @@ from turnfold.cli import (
     imports,
     log,
     pins,
+    prepare,
     prompt,
+    scenario,
     show,
     verify,
 )
@@ -59,7 +61,23 @@ def turnfold(
     """Compact long LLM conversations without losing a message."""
 
 
-for module in (compact, chat, show, log, checkpoints, diff, imports, exports, branch, pins, prompt, verify, doctor):
+for module in (
+    compact,
+    chat,
+    show,
+    log,
+    checkpoints,
+    diff,
+    imports,
+    exports,
+    branch,
+    pins,
+    prompt,
+    prepare,
+    scenario,
+    verify,
+    doctor,
+):
     module.register(app)
 
 
