@@ -36,7 +36,7 @@ class TokenCounter(Protocol):
         """Tokens of bare text."""
 
     def count_message(self, message: Message) -> int:
-        """Tokens of one message as sent, its overhead included."""
+        """Tokens of one message as sent, its overhead included. Depends on its role and parts alone."""
 
     def count_tools(self, tools: Sequence[Tool]) -> int:
         """Tokens of the offered tools' names, descriptions and schemas."""

@@ -10,8 +10,8 @@ from turnfold.core.situation import Situation
 from turnfold.core.view import ViewParts, apply_masks
 
 
-def trim_oldest(situation: Situation, *, may_drop_summary: bool) -> Iterator[ViewParts]:
-    """Yield ever smaller views: the oldest group left out, the oldest two, and so on.
+def trim_oldest(situation: Situation, *, may_drop_summary: bool, skip: int = 0) -> Iterator[ViewParts]:
+    """Yield ever smaller views: the oldest group left out, the oldest two, and so on; the first `skip` views are not made.
 
     Dropping uncovered history cuts the old summary's connection, so a view that does it shows no summary; without
     `may_drop_summary` a situation that has one yields nothing. Pinned messages stay.
@@ -19,7 +19,7 @@ def trim_oldest(situation: Situation, *, may_drop_summary: bool) -> Iterator[Vie
     if situation.summary is not None and not may_drop_summary:
         return
     rows = situation.planning_rows()
-    for _, end in situation.closed_groups():
+    for _, end in situation.closed_groups()[skip:]:
         dropped, kept = rows[:end], rows[end:]
         parts = situation.parts_before()
         yield msgspec.structs.replace(

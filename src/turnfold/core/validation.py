@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -84,11 +84,14 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     uncovered_from: int = 0
 
 
-def connect_carried(coverage: Coverage | None, history: Sequence[Message]) -> Connection:
+def connect_carried(
+    coverage: Coverage | None, history: Sequence[Message], *, digest_of: Callable[[Message], str] = digest
+) -> Connection:
     """Check a coverage against a carried history, which may be only the conversation's recent part.
 
     The last covered message must be carried; every carried message recorded in the tail must stand where it stood, with
-    its digest; when the whole coverage is carried, its first message, count and chain must be equal too.
+    its digest; when the whole coverage is carried, its first message, count and chain must be equal too. The history holds
+    rows of kind `message` only; `digest_of` may be a `digest` that remembers.
     """
     if coverage is None:
         return Connection(validity=USABLE)
@@ -96,7 +99,8 @@ def connect_carried(coverage: Coverage | None, history: Sequence[Message]) -> Co
     end = positions.get(coverage.last_id)
     if end is None:
         return Connection(validity=_end_problem(coverage, positions))
-    problem = _tail_problem(coverage, history, end) or _start_problem(coverage, history, end, positions)
+    covered = history[: end + 1]
+    problem = _tail_problem(coverage, covered, digest_of) or _start_problem(coverage, covered, positions, digest_of)
     return Connection(validity=problem or USABLE, uncovered_from=end + 1)
 
 
@@ -107,28 +111,33 @@ def _end_problem(coverage: Coverage, positions: Mapping[str, int]) -> Validity:
     return _unusable("end_missing", f"the last covered message {coverage.last_id!r} is not carried")
 
 
-def _tail_problem(coverage: Coverage, history: Sequence[Message], end: int) -> Validity | None:
+def _tail_problem(
+    coverage: Coverage, covered: Sequence[Message], digest_of: Callable[[Message], str]
+) -> Validity | None:
     """A carried history is one contiguous run, so walking back from the end must meet the recorded tail in step."""
-    for (message_id, recorded), message in zip(reversed(coverage.tail), reversed(history[: end + 1]), strict=False):
+    for (message_id, recorded), message in zip(reversed(coverage.tail), reversed(covered), strict=False):
         if message.id != message_id:
             return _unusable("order", f"message {message.id!r} stands where {message_id!r} was covered")
-        if digest(message) != recorded:
+        if digest_of(message) != recorded:
             return _unusable("edited", f"covered message {message_id!r} was changed")
     return None
 
 
 def _start_problem(
-    coverage: Coverage, history: Sequence[Message], end: int, positions: Mapping[str, int]
+    coverage: Coverage,
+    covered: Sequence[Message],
+    positions: Mapping[str, int],
+    digest_of: Callable[[Message], str],
 ) -> Validity | None:
-    start = end + 1 - coverage.count
+    start = len(covered) - coverage.count
     if start < 0:
         if coverage.first_id in positions:
             return _unusable("count", f"fewer than the {coverage.count} covered messages are left between their ends")
         return None
-    if history[start].id != coverage.first_id:
+    if covered[start].id != coverage.first_id:
         return _unusable("count", f"{coverage.count} covered messages no longer start at {coverage.first_id!r}")
     if start > 0:
         return _unusable("earlier_history", f"{start} messages from before the coverage are carried now")
-    if chain_of(history[: end + 1]) != coverage.chain:
+    if chain_of(covered, digest_of=digest_of) != coverage.chain:
         return _unusable("chain", "the covered messages were changed")
     return None

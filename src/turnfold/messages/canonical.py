@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from json.encoder import encode_basestring as quote
 from typing import Any, assert_never
@@ -76,7 +76,11 @@ def _place_point(digits: str, point: int) -> str:
 
 def digest(message: Message) -> str:
     """Return the tagged hash of what the message means: its role, text, images, tool calls and tool results."""
-    meaning = f'["{message.role}",[{",".join(_meanings(message.parts))}]]'
+    parts = message.parts
+    if len(parts) == 1 and type(only := parts[0]) is Text and only.text:  # nearly every message; three times as fast
+        meaning = f'["{message.role}",[["text",{quote(only.text)}]]]'
+    else:
+        meaning = f'["{message.role}",[{",".join(_meanings(parts))}]]'
     return f"{RECIPE}:{_hash(meaning.encode('utf-8', 'surrogatepass'))}"
 
 
@@ -154,10 +158,13 @@ def extend_chain(chain: str, message_digest: str) -> str:
     return f"{RECIPE}:{_hash(f'{chain}|{message_digest}'.encode())}"
 
 
-def chain_of(messages: Iterable[Message], start: str = GENESIS) -> str:
-    """Return the chain over `messages` of kind `message`, continuing from `start`; other kinds are outside the chain."""
+def chain_of(messages: Iterable[Message], start: str = GENESIS, *, digest_of: Callable[[Message], str] = digest) -> str:
+    """Return the chain over `messages` of kind `message`, continuing from `start`; other kinds are outside the chain.
+
+    `digest_of` may be a `digest` that remembers.
+    """
     chain = start
     for message in messages:
         if message.kind == "message":
-            chain = extend_chain(chain, digest(message))
+            chain = extend_chain(chain, digest_of(message))
     return chain

@@ -28,6 +28,7 @@ from turnfold.runtime.compactor import Compactor
 from turnfold.runtime.connecting import Connected, Connector
 from turnfold.runtime.decision import Decision, Persistence, Prepared, prepared_from
 from turnfold.runtime.meter import Meter
+from turnfold.runtime.recollection import Recollection
 from turnfold.runtime.requests import CompactRequest, groups_after, identified, persistence_obstacle
 from turnfold.runtime.timed_writes import INVALIDATED, TimedWrites
 
@@ -57,13 +58,17 @@ class CompactOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompactRuntime:
-    """Prepares requests of one scenario. Safe for any number of conversations at once; it holds no conversation's state."""
+    """Prepares requests of one scenario. Safe for any number of conversations at once; it holds no conversation's state.
+
+    It remembers, in bounded memory, the tokens and digests of what messages say.
+    """
 
     def __init__(
         self, store: CompactStore, compactor: Compactor, options: CompactOptions, *, new_id: Callable[[], str]
     ) -> None:
         self.store, self.compactor, self.options = store, compactor, options
         self.new_id, self.writes = new_id, TimedWrites(store, limit_ms=options.mutation_timeout_ms)
+        self.recollection = Recollection(compactor.counter.count_message)
 
     async def prepare(self, request: CompactRequest) -> Prepared:
         """Return the request to send, within its budget.
@@ -116,7 +121,7 @@ class _Preparation:
         self.request, self.passing = identified(request)
         self.history = self.request.history
         self.budget = runtime.budget(request)
-        self.meter = Meter(self.compactor.counter)
+        self.meter = Meter(self.compactor.counter, count=runtime.recollection.tokens)
         self.key = CheckpointKey(
             tenant=request.tenant,
             user=request.user,
@@ -159,6 +164,7 @@ class _Preparation:
             fingerprint=self.runtime.fingerprint(self.request),
             count_text=self.compactor.counter.count_text,
             max_summary_tokens=self.policy.allowance(self.options.context_window),
+            digest_of=self.runtime.recollection.digest,
         )
 
     @property

@@ -160,7 +160,8 @@ class CompactionRun:
     def _trimmed(self) -> Decision:
         """Leave the oldest whole groups out of this turn's view until it fits; nothing of it is stored."""
         smallest = self.old.tokens
-        for parts in trim_oldest(self.situation, may_drop_summary=self.policy.planner == "bounded_recent"):
+        may_drop = self.policy.planner == "bounded_recent"
+        for parts in trim_oldest(self.situation, may_drop_summary=may_drop, skip=self._hopeless()):
             view = self._render(parts)
             smallest = min(smallest, view.tokens)
             if view.tokens <= self.budget.input_budget:
@@ -168,6 +169,16 @@ class CompactionRun:
                 self.reasons.append(Reason(code="trimmed", detail=f"{left_out} of the oldest messages are not sent"))
                 return self._decision(view, "trimmed")
         raise self.overflow(smallest)
+
+    def _hopeless(self) -> int:
+        """Count the oldest groups without whose leaving out, all together, nothing can fit."""
+        summary, rows = self.old.parts.summary, self.situation.planning_rows()
+        left = self.old.tokens - self.budget.input_budget - (self.meter.message(summary) if summary else 0)
+        for index, (start, end) in enumerate(groups := self.situation.closed_groups()):
+            left -= self.meter.messages(rows[start:end])
+            if left <= 0:
+                return index
+        return max(0, len(groups) - 1)
 
     def overflow(self, smallest: int) -> ContextOverflowError:
         """Return the error for a request whose smallest form takes `smallest` tokens."""

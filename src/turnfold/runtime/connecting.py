@@ -19,6 +19,7 @@ from turnfold.core.validation import (
     validate_size,
 )
 from turnfold.errors import CorruptRowError, StoreError
+from turnfold.messages.canonical import digest
 from turnfold.messages.model import Message
 from turnfold.ports import CheckpointStore
 
@@ -65,8 +66,9 @@ class Connector:
         fingerprint: str | None,
         count_text: Callable[[str], int],
         max_summary_tokens: int,
+        digest_of: Callable[[Message], str] = digest,
     ) -> None:
-        self._store, self._fingerprint = store, fingerprint
+        self._store, self._fingerprint, self._digest_of = store, fingerprint, digest_of
         self._count_text, self._max_summary_tokens = count_text, max_summary_tokens
 
     async def connect(self, key: CheckpointKey, history: tuple[Message, ...]) -> Connected:
@@ -128,7 +130,7 @@ class Connector:
             validity = validate_size(self._count_text(checkpoint.summary), self._max_summary_tokens)
         if validity.status != "usable" or checkpoint is None:
             return Connection(validity=validity)
-        return connect_carried(checkpoint.coverage, history)
+        return connect_carried(checkpoint.coverage, history, digest_of=self._digest_of)
 
 
 def _unread(why: str) -> Connected:

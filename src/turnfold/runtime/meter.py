@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from turnfold.messages.log import LogEntry
 from turnfold.messages.model import Message, Tool
@@ -12,11 +12,12 @@ from turnfold.ports import TokenCounter
 class Meter:
     """Remembers the tokens of messages by id, as long as the same object stands behind the id.
 
-    A masked or repaired message is another object under the same id and is counted anew.
+    A masked or repaired message is another object under the same id and is counted anew: by `count`, the counter's own
+    way of counting a message unless another is given that remembers more.
     """
 
-    def __init__(self, counter: TokenCounter) -> None:
-        self.counter = counter
+    def __init__(self, counter: TokenCounter, *, count: Callable[[Message], int] | None = None) -> None:
+        self.counter, self._count = counter, count or counter.count_message
         self._known: dict[str, tuple[Message, int]] = {}
         self._tools: tuple[tuple[Tool, ...], int] = ((), 0)
 
@@ -32,7 +33,7 @@ class Meter:
         known = self._known.get(message.id)
         if known is not None and known[0] is message:
             return known[1]
-        tokens = self.counter.count_message(message)
+        tokens = self._count(message)
         self._known[message.id] = (message, tokens)
         return tokens
 

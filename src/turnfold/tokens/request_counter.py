@@ -1,8 +1,8 @@
 """A counter of whole requests over a counter of text: message overhead, images and tools as OpenAI's chat models count.
 
-Overheads: 3 tokens a message and 3 to prime the reply (OpenAI cookbook, "How to count tokens with tiktoken"); images: 85
-tokens in low detail, 765 otherwise, which is 1024 x 1024 in high detail (OpenAI vision guide); a tool call and a tool each
-carry a few tokens of syntax around their text.
+Overheads: 3 tokens a message, 1 for its role's name and 3 to prime the reply (OpenAI cookbook, "How to count tokens with
+tiktoken"); images: 85 tokens in low detail, 765 otherwise, which is 1024 x 1024 in high detail (OpenAI vision guide); a tool
+call and a tool each carry a few tokens of syntax around their text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from turnfold.messages.model import Image, Message, Tool
 from turnfold.tokens.pieces import pieces, tool_text
 
-MESSAGE_OVERHEAD = 3
+MESSAGE_OVERHEAD = 4
 REQUEST_OVERHEAD = 3
 CALL_OVERHEAD = 8
 TOOL_OVERHEAD = 8
