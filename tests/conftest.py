@@ -1,10 +1,13 @@
 """What every test stands on: bounded Hypothesis profiles, an environment without the user's settings, shared vectors."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.postgres_server import postgres_address
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
@@ -25,9 +28,9 @@ settings.load_profile("bounded")  # `make soak` chooses the other by --hypothesi
 
 
 def _forget_user_settings() -> None:
-    """Drop the settings of whoever runs the tests; TURNFOLD_LIVE_* are the tests' own (`make live`)."""
+    """Drop the settings of whoever runs the tests; TURNFOLD_LIVE_* and TURNFOLD_TEST_* are the tests' own."""
     for name in [name for name in os.environ if name.startswith("TURNFOLD_")]:
-        if not name.startswith("TURNFOLD_LIVE_"):
+        if not name.startswith(("TURNFOLD_LIVE_", "TURNFOLD_TEST_")):
             del os.environ[name]
 
 
@@ -47,3 +50,10 @@ def vectors() -> Path:
     if not folder.is_dir():
         pytest.skip("no shared vectors beside this checkout (../shared/vectors)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a PostgreSQL database for tests."""
+    with postgres_address() as address:
+        yield address

@@ -6,7 +6,8 @@ Each port ships with a real fake and a contract suite in `turnfold.testing`; eve
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
 import msgspec
 
@@ -215,6 +216,18 @@ class Store(MessageLog, CheckpointStore, StateStore, Protocol):
         A conversation, or a main branch, that is yet to be has nothing. NotFoundError for another branch that is not there.
         A `position` before `after` means that the conversation was purged since.
         """
+
+
+class OpenableStore(Store, Protocol):
+    """A store that is opened and closed with `async with`."""
+
+    async def __aenter__(self) -> Self:
+        """Open it."""
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
 
 
 class Clock(Protocol):

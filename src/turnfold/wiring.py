@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from msgspec.structs import replace
 
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
     from turnfold.config.request import Request
     from turnfold.config.settings import Settings
     from turnfold.messages.model import Message, Tool
-    from turnfold.ports import ChatModel, ChatRequest, Clock, Store, Summarizer, TokenCounter
+    from turnfold.ports import ChatModel, ChatRequest, Clock, OpenableStore, Store, Summarizer, TokenCounter
     from turnfold.runtime.events import Listener
     from turnfold.session.prompting import PromptSource
     from turnfold.session.reminding import ReminderProvider
     from turnfold.stores.memory import MemoryStore
-    from turnfold.stores.sqlite import SqliteStore
+    from turnfold.stores.postgres import PostgresStore
     from turnfold.summarizers.model_backed import ModelBackedSummarizer
     from turnfold.summarizers.prompt_files import Prompts
 
@@ -62,14 +63,42 @@ def new_frame() -> str:
     return secrets.token_hex(8)
 
 
-def open_store(settings: Settings, *, read_only: bool = False) -> SqliteStore:
-    """Return the embedded store of the settings; its folder is made, unless it is only to be read."""
+POSTGRES = ("postgresql://", "postgres://")
+"""How a store's address begins when it is a PostgreSQL database."""
+
+
+def open_store(settings: Settings, *, read_only: bool = False) -> OpenableStore:
+    """Return the store of the settings: a PostgreSQL database where an address is given, else a SQLite file.
+
+    The file's folder and the schema are made as needed, unless the store is only to be read. Raises MissingExtraError when
+    the driver is not installed.
+    """
+    if settings.store.startswith(POSTGRES):
+        return postgres_store(settings.store, migrate=not read_only)
     from turnfold.stores.sqlite import SqliteStore
 
     path = Path(settings.store).expanduser()
     if not read_only:
         _make_folder(path.parent)
     return SqliteStore(path, read_only=read_only)
+
+
+def postgres_store(address: str, *, migrate: bool) -> PostgresStore:
+    """Return the store in a PostgreSQL database. `schema=NAME` in the address names its schema (default `turnfold`)."""
+    from turnfold.stores.postgres import PostgresStore
+
+    parts = urlsplit(address)
+    query = parse_qs(parts.query, keep_blank_values=True)
+    schema = query.pop("schema", ["turnfold"])[-1]
+    return PostgresStore(urlunsplit(parts._replace(query=urlencode(query, doseq=True))), schema=schema, migrate=migrate)
+
+
+def shown_address(address: str) -> str:
+    """Return a store's address as it may be shown: a file's whole path, a database without user, password and options."""
+    if not address.startswith(POSTGRES):
+        return str(Path(address).expanduser())
+    parts = urlsplit(address)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _make_folder(folder: Path) -> None:

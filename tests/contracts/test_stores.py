@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.postgres_server import emptied
 from turnfold.ports import Store
 from turnfold.stores.memory import MemoryStore
+from turnfold.stores.postgres import PostgresStore
 from turnfold.stores.sqlite import SqliteStore
 from turnfold.testing.faulty import FaultyStore
 from turnfold.testing.store_suite import StoreSuite
@@ -29,6 +31,17 @@ class TestSqliteStore(StoreSuite):
     async def store(self, tmp_path: Path) -> AsyncIterator[Store]:
         """A new file."""
         async with SqliteStore(tmp_path / "store.db") as store:
+            yield store
+
+
+class TestPostgresStore(StoreSuite):
+    """The store in one PostgreSQL schema, made once and emptied before each test."""
+
+    @pytest.fixture
+    async def store(self, postgres: str) -> AsyncIterator[Store]:
+        """An empty schema."""
+        async with PostgresStore(postgres, schema="contract") as store:
+            await emptied(postgres, "contract")
             yield store
 
 

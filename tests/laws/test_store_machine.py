@@ -1,5 +1,6 @@
 """Whatever is done to a store, in whatever order, it holds what a model of plain dicts holds."""
 
+import asyncio
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -7,11 +8,14 @@ from tempfile import TemporaryDirectory
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.postgres_server import emptied
 from turnfold.ports import Store
 from turnfold.stores.memory import MemoryStore
+from turnfold.stores.postgres import PostgresStore
 from turnfold.stores.sqlite import SqliteStore
 from turnfold.testing.machine import StoreMachine
 
+SCHEMA = "machine"
 STEPS = settings(max_examples=25, stateful_step_count=30)
 
 
@@ -42,6 +46,21 @@ class SqliteMachine(StoreMachine):
         self.folder.cleanup()
 
 
+class PostgresMachine(StoreMachine):
+    """Drives a PostgreSQL schema, emptied at the start, its store closed and opened again now and then."""
+
+    durable = True
+    address = ""
+
+    def __init__(self) -> None:
+        asyncio.run(emptied(self.address, SCHEMA))
+        super().__init__()
+
+    def open_store(self) -> AbstractAsyncContextManager[Store]:
+        """The machine's schema."""
+        return PostgresStore(self.address, schema=SCHEMA)
+
+
 def test_the_memory_store_and_the_model_never_differ() -> None:
     """Appends, forks, checkpoints, state and purges in any order leave what the model says."""
     run_state_machine_as_test(MemoryMachine, settings=STEPS)
@@ -50,3 +69,19 @@ def test_the_memory_store_and_the_model_never_differ() -> None:
 def test_the_sqlite_store_and_the_model_never_differ() -> None:
     """The same on a file, closed and opened again in between."""
     run_state_machine_as_test(SqliteMachine, settings=STEPS)
+
+
+def test_the_postgres_store_and_the_model_never_differ(postgres: str) -> None:
+    """The same on PostgreSQL."""
+    asyncio.run(made(postgres))
+
+    class Machine(PostgresMachine):
+        address = postgres
+
+    run_state_machine_as_test(Machine, settings=settings(STEPS, max_examples=5))
+
+
+async def made(address: str) -> None:
+    """Make the machine's schema."""
+    async with PostgresStore(address, schema=SCHEMA):
+        pass

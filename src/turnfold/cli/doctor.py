@@ -71,7 +71,7 @@ async def _examine(resolved: Resolved) -> dict[str, Any]:
         "store": await _store(resolved, problems),
         "api_key": settings.key_variable in os.environ,
         "settings": {
-            name: {"value": value, "source": resolved.sources[name]}
+            name: {"value": wiring.shown_address(value) if name == "store" else value, "source": resolved.sources[name]}
             for name, value in msgspec.to_builtins(settings).items()
         },
         "problems": problems,
@@ -118,26 +118,23 @@ def _budget(resolved: Resolved, problems: list[str]) -> dict[str, Any] | None:
     }
 
 
-def _path(resolved: Resolved) -> Path:
-    return Path(resolved.settings.store).expanduser()
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size
-
-
 async def _store(resolved: Resolved, problems: list[str]) -> dict[str, Any]:
-    path = _path(resolved)
-    described: dict[str, Any] = {"path": str(path)}
+    address = resolved.settings.store
+    described: dict[str, Any] = {"path": wiring.shown_address(address)}
     try:
         async with wiring.open_store(resolved.settings, read_only=True) as store:
             described["conversations"] = len(await store.conversations(tenant=resolved.settings.tenant, limit=1000))
-            described["bytes"] = _size(path)
+        if not address.startswith(wiring.POSTGRES):
+            described["bytes"] = _size(wiring.shown_address(address))
     except NotFoundError:
         described["note"] = "it is made at the first write"
     except TurnfoldError as error:
         problems.append(str(error))
     return described
+
+
+def _size(path: str) -> int:
+    return Path(path).stat().st_size
 
 
 def _print(document: dict[str, Any]) -> None:

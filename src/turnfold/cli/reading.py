@@ -11,13 +11,13 @@ from turnfold.cli.options import settings_from
 from turnfold.config.settings import Settings
 from turnfold.core.checkpoint import CheckpointKey
 from turnfold.errors import NotFoundError
+from turnfold.ports import Store
 from turnfold.session import Session
 from turnfold.session.conversation import SCENARIO
-from turnfold.stores.sqlite import SqliteStore
 
 
 @asynccontextmanager
-async def reading(**flags: Any) -> AsyncIterator[tuple[SqliteStore, Settings]]:
+async def reading(**flags: Any) -> AsyncIterator[tuple[Store, Settings]]:
     """Open the store for reading only. Raises NotFoundError when the file is not there."""
     settings = settings_from(**flags).settings
     async with wiring.open_store(settings, read_only=True) as store:
@@ -34,7 +34,7 @@ async def session_of(*, write: bool, branch: str | None = None, **flags: Any) ->
             yield session
 
 
-async def require_conversation(store: SqliteStore, settings: Settings) -> None:
+async def require_conversation(store: Store, settings: Settings) -> None:
     """Raise NotFoundError, with what there is instead, when the store lacks the settings' conversation."""
     try:
         await store.branches(wiring.conversation_key(settings))

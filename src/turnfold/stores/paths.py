@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from turnfold.errors import CorruptRowError
+from turnfold.messages.log import Branch
 
 
 class Node(NamedTuple):
@@ -23,6 +24,13 @@ class Node(NamedTuple):
     fork_seq: int
     position: int
     seq: int
+
+
+class Head(NamedTuple):
+    """A branch: its place in the tree, and what the port says of it."""
+
+    node: Node
+    branch: Branch
 
 
 class Segment(NamedTuple):

@@ -17,9 +17,9 @@ from turnfold.messages.log import MAIN, Branch, ConversationInfo, ConversationKe
 from turnfold.messages.model import Message
 from turnfold.ports import Changes
 from turnfold.stores import postgres_log, postgres_records, postgres_verify
+from turnfold.stores.paths import Head
 from turnfold.stores.postgres_database import Connection, Database
 from turnfold.stores.rows import (
-    Head,
     Prepared,
     encode_checkpoint,
     prepare,
@@ -106,9 +106,7 @@ class PostgresStore:
         require_key(key)
         rows = prepare(tuple(messages), counts)
         try:
-            return await self._database.run(
-                self._append, key, rows, branch=branch, expected_position=expected_position
-            )
+            return await self._database.run(self._append, key, rows, branch=branch, expected_position=expected_position)
         except BaseException:
             self._heads.pop((key, branch), None)
             raise
@@ -129,14 +127,32 @@ class PostgresStore:
         if head is not None and expected_position not in (None, head.branch.position):
             head = None  # whether ours or theirs is out of date, the database says
         for _ in range(RACES):
-            head = head or await postgres_log.make_head(db, key, branch, self._now_ms())
-            require_position(head.branch, expected_position)
-            added = await postgres_log.add_rows(db, key, head, rows, self._now_ms())
+            added = await self._try_append(db, key, rows, head, branch=branch, expected_position=expected_position)
             if added is not None:
                 self._remember(key, added[1])
                 return added[0]
             head = None
         raise StoreUnavailableError("locked", f"{key}: other writers were faster {RACES} times")
+
+    async def _try_append(
+        self,
+        db: Connection,
+        key: ConversationKey,
+        rows: Sequence[Prepared],
+        head: Head | None,
+        *,
+        branch: str,
+        expected_position: int | None,
+    ) -> tuple[tuple[LogEntry, ...], Head] | None:
+        """Append after a head (None: as the database has it); None when another writer was faster."""
+        head = head or await postgres_log.find_head(db, key, branch)
+        if head is None:  # a conversation that is yet to be comes to be with its first rows, or not at all
+            async with db.raw.transaction():
+                head = await postgres_log.make_head(db, key, branch, self._now_ms())
+                require_position(head.branch, expected_position)
+                return await postgres_log.add_rows(db, key, head, rows, self._now_ms())
+        require_position(head.branch, expected_position)
+        return await postgres_log.add_rows(db, key, head, rows, self._now_ms())
 
     async def read(
         self, key: ConversationKey, *, branch: str = MAIN, after: int = 0, limit: int | None = None
@@ -178,9 +194,7 @@ class PostgresStore:
     ) -> tuple[ConversationInfo, ...]:
         """As `MessageLog.conversations`; one that has only checkpoints or state is listed without branches."""
         require_bounds(limit)
-        return await self._database.run(
-            postgres_log.conversations, tenant=tenant, user=user, after=after, limit=limit
-        )
+        return await self._database.run(postgres_log.conversations, tenant=tenant, user=user, after=after, limit=limit)
 
     async def purge(self, key: ConversationKey) -> int:
         """As `MessageLog.purge`. Space is reused after the server's vacuum; backups and its write-ahead log keep their own time."""

@@ -1,4 +1,7 @@
-"""A PostgreSQL database: its pool, its schema and its transactions. Foreign errors leave here as turnfold's own."""
+"""A PostgreSQL database: its pool, its schema and its transactions. Foreign errors leave here as turnfold's own.
+
+Importing this module without the driver raises MissingExtraError.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
-import psycopg
-from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg_pool import AsyncConnectionPool
-
 from turnfold.core.checkpoint import CheckpointKey
-from turnfold.errors import InputError, SchemaError, StoreUnavailableError
+from turnfold.errors import InputError, MissingExtraError, SchemaError, StoreUnavailableError
 from turnfold.messages.log import ConversationKey
 from turnfold.stores.postgres_errors import FOREIGN, map_error
 from turnfold.stores.statements import Migration, load_migrations, load_statements
+
+try:
+    import psycopg
+    from psycopg import sql
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+    from psycopg_pool import AsyncConnectionPool
+except ImportError as error:
+    raise MissingExtraError("postgres", "psycopg") from error
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,6 +34,7 @@ MIGRATION_LOCK: Final = 0x54464C44
 RETRIES: Final = 5
 """Times that a transaction is run again after the server chose it to break a deadlock; nothing of it was written."""
 
+UniqueViolation = psycopg.errors.UniqueViolation
 DEADLOCKS: Final = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 
 
@@ -36,6 +43,11 @@ class Connection:
 
     def __init__(self, connection: psycopg.AsyncConnection[Row]) -> None:
         self.raw = connection
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a statement failed in the transaction, so that no other can run in it."""
+        return self.raw.info.transaction_status == psycopg.pq.TransactionStatus.INERROR
 
     async def rows(self, name: str, values: Mapping[str, Any]) -> list[Row]:
         """Execute a named statement and return its rows."""
@@ -63,9 +75,9 @@ class Database:
     ) -> None:
         try:
             facts = conninfo_to_dict(conninfo)
-        except psycopg.ProgrammingError as error:
+        except psycopg.ProgrammingError:
             # Not chained: the driver's message quotes the string, password included.
-            raise InputError("the PostgreSQL address is not valid. Give postgresql://user@host/database.") from error
+            raise InputError("the PostgreSQL address is not valid. Give postgresql://user@host/database.") from None
         self.schema = schema
         self.place = f"PostgreSQL {facts.get('host', 'local')}/{facts.get('dbname', '')}, schema {schema!r}"
         self._conninfo = make_conninfo(conninfo, application_name=facts.get("application_name", "turnfold"))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-import psycopg
-import psycopg_pool
+from turnfold.errors import CorruptRowError, InputError, MissingExtraError, StoreUnavailableError, TurnfoldError
 
-from turnfold.errors import CorruptRowError, InputError, StoreUnavailableError, TurnfoldError
+try:
+    import psycopg
+    import psycopg_pool
+except ImportError as error:
+    raise MissingExtraError("postgres", "psycopg") from error
 
 FOREIGN: Final = (
     psycopg.Error,

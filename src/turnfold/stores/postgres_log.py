@@ -6,16 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-import psycopg
 
 from turnfold.core.checkpoint import CheckpointKey
 from turnfold.errors import CorruptRowError, DuplicateMessageError, NotFoundError, StoreError, VersionConflict
 from turnfold.messages.log import MAIN, Branch, ConversationInfo, ConversationKey, LogEntry
 from turnfold.ports import Changes
-from turnfold.stores.paths import Node, owner_of_position, owner_of_seq, window
-from turnfold.stores.postgres_database import Connection, Row, key_values
+from turnfold.stores.paths import Head, Lookup, Node, owner_of_position, owner_of_seq, window
+from turnfold.stores.postgres_database import Connection, Row, UniqueViolation, key_values
 from turnfold.stores.rows import (
-    Head,
     Prepared,
     Stored,
     chain_bytes,
@@ -24,7 +22,6 @@ from turnfold.stores.rows import (
     encode_counts,
     listing_start,
     place,
-    require_position,
     to_entry,
     to_stored,
 )
@@ -96,20 +93,16 @@ async def end_of(db: Connection, key: ConversationKey, branch: str) -> Branch:
     return found.branch if found else Branch()
 
 
-async def make_head(db: Connection, key: ConversationKey, name: str, now_ms: int, *, lock: bool = False) -> Head:
-    """Return a branch; the conversation and its main branch are made as needed. Raises NotFoundError for others."""
-    found = await find_head(db, key, name, lock=lock)
-    if found is not None:
-        return found
-    if name != MAIN:
-        raise await missing_branch(db, key, name)
-    start = {"name": MAIN.encode(), "chain": chain_bytes(Branch().chain), "updated_at": now_ms}
-    await db.run("start", {**key_values(key), **start})
-    return await head(db, key, branch=name) if not lock else await _locked(db, key, name)
+async def make_head(db: Connection, key: ConversationKey, name: str, now_ms: int) -> Head:
+    """Return a branch, locked until the transaction ends; the conversation and its main branch are made as needed.
 
-
-async def _locked(db: Connection, key: ConversationKey, name: str) -> Head:
+    Raises NotFoundError for other branches.
+    """
     found = await find_head(db, key, name, lock=True)
+    if found is None and name == MAIN:
+        start = {"name": MAIN.encode(), "chain": chain_bytes(Branch().chain), "updated_at": now_ms}
+        await db.run("start", {**key_values(key), **start})
+        found = await find_head(db, key, name, lock=True)
     if found is None:
         raise await missing_branch(db, key, name)
     return found
@@ -137,7 +130,7 @@ async def add_rows(
     }
     try:
         moved = await db.row("append", values)
-    except psycopg.errors.UniqueViolation as error:
+    except UniqueViolation as error:
         raise await _why_refused(db, key, head, stored, error) from error
     if moved is None:
         return None
@@ -157,11 +150,11 @@ def _columns(stored: Sequence[Stored]) -> dict[str, list[Any]]:
 
 
 async def _why_refused(
-    db: Connection, key: ConversationKey, head: Head, stored: Sequence[Stored], error: Exception
+    db: Connection, key: ConversationKey, head: Head, stored: Sequence[Stored], error: UniqueViolation
 ) -> StoreError:
     """Return the first duplicate's error. Inside a transaction the refused statement ended it, so the row is not looked for."""
     ids = [row.message_id.encode() for row in stored]
-    if db.raw.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
+    if db.is_broken:
         return DuplicateMessageError(_named_in(error, ids))
     found = {row[0] for row in await db.rows("places_of_ids", {**key_values(key), "ids": ids})}
     for row in stored:
@@ -170,9 +163,9 @@ async def _why_refused(
     return CorruptRowError(f"{key}: branch {head.node.name!r}", f"rows lie beyond its recorded end ({error})")
 
 
-def _named_in(error: Exception, ids: Sequence[bytes]) -> str:
+def _named_in(error: UniqueViolation, ids: Sequence[bytes]) -> str:
     """Return the id that the server's message names, in hexadecimal; the first of them when it names none."""
-    detail = getattr(getattr(error, "diag", None), "message_detail", None) or ""
+    detail = error.diag.message_detail or ""
     named = (message_id for message_id in ids if f"\\x{message_id.hex()})" in detail)
     return next(named, ids[0]).decode()
 
@@ -206,16 +199,16 @@ async def look(
     return Path(version, tuple(reversed(heads.values())), rows) if heads else None
 
 
-def entries_of(
-    key: ConversationKey, path: Path, *, after: int, limit: int | None
-) -> tuple[LogEntry, ...]:
+def entries_of(key: ConversationKey, path: Path, *, after: int, limit: int | None) -> tuple[LogEntry, ...]:
     """Return a path's rows in order. Raises CorruptRowError for one that is damaged or missing."""
     leaf = path.heads[0].node
     segments = window(leaf, lookup_in(key, path.heads), after=after, limit=limit)
     return tuple(
         to_entry(key, stored)
         for segment in segments
-        for stored in _contiguous(key, segment.node.name, path.rows[segment.node.number], segment.after, segment.through)
+        for stored in _contiguous(
+            key, segment.node.name, path.rows[segment.node.number], segment.after, segment.through
+        )
     )
 
 
@@ -232,18 +225,17 @@ def _contiguous(
         raise CorruptRowError(f"{key}: branch {branch!r} position {position + 1}", "it is missing")
 
 
-class lookup_in:  # noqa: N801 - used as a function
-    """Gives a branch of a path by its number. Raises CorruptRowError for one that is not there."""
+def lookup_in(key: ConversationKey, heads: Sequence[Head]) -> Lookup:
+    """Return how a walk finds a branch by its number. It raises CorruptRowError for one that is not there."""
+    nodes = {head.node.number: head.node for head in heads}
 
-    def __init__(self, key: ConversationKey, heads: Sequence[Head]) -> None:
-        self._key, self._nodes = key, {head.node.number: head.node for head in heads}
+    def lookup(number: int) -> Node:
+        if number not in nodes:
+            where = f"{key}: branch number {number}"
+            raise CorruptRowError(where, "another branch starts in it, but it is not there below it")
+        return nodes[number]
 
-    def __call__(self, number: int) -> Node:
-        if number not in self._nodes:
-            raise CorruptRowError(
-                f"{self._key}: branch number {number}", "another branch starts in it, but it is not there below it"
-            )
-        return self._nodes[number]
+    return lookup
 
 
 async def read(
@@ -299,9 +291,7 @@ async def find(db: Connection, key: ConversationKey, message_ids: Sequence[str])
     return tuple(to_entry(key, found[name]) for name in message_ids if name in found)
 
 
-async def fork(
-    db: Connection, key: ConversationKey, name: str, *, position: int, branch: str, now_ms: int
-) -> Branch:
+async def fork(db: Connection, key: ConversationKey, name: str, *, position: int, branch: str, now_ms: int) -> Branch:
     """As `MessageLog.fork`, inside a transaction."""
     if await db.row("lock_conversation", key_values(key)) is None:
         raise NotFoundError("conversation", str(key))

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from turnfold.core.checkpoint import CheckpointKey, CheckpointRecord
 from turnfold.errors import NotFoundError, VersionConflict
 from turnfold.messages.log import ConversationKey
+from turnfold.stores.paths import Head
 from turnfold.stores.postgres_database import Connection, Row, key_values
 from turnfold.stores.postgres_log import LARGEST, add_rows, make_head
-from turnfold.stores.rows import Head, Prepared, to_record
+from turnfold.stores.rows import Prepared, to_record
 
 
 async def save(
@@ -29,12 +30,10 @@ async def save(
     found = await head_version(db, key)
     if found != expected_version:
         raise VersionConflict(f"checkpoint {key}", expected_version, found)
-    await db.run(
-        "add_checkpoint", {**values, "version": expected_version + 1, "format": stored_format, "body": body}
-    )
+    await db.run("add_checkpoint", {**values, "version": expected_version + 1, "format": stored_format, "body": body})
     if not rows:
         return None
-    head = await make_head(db, key.conversation, branch, now_ms, lock=True)
+    head = await make_head(db, key.conversation, branch, now_ms)
     added = await add_rows(db, key.conversation, head, rows, now_ms)
     if added is None:
         raise AssertionError("a locked head cannot move")
@@ -65,9 +64,7 @@ def _not_found(key: CheckpointKey, version: int) -> NotFoundError:
     return NotFoundError("checkpoint", f"{key} version {version}")
 
 
-async def newest(
-    db: Connection, key: CheckpointKey, *, before: int | None, limit: int
-) -> tuple[CheckpointRecord, ...]:
+async def newest(db: Connection, key: CheckpointKey, *, before: int | None, limit: int) -> tuple[CheckpointRecord, ...]:
     """As `CheckpointStore.newest`."""
     below = LARGEST if before is None else max(-LARGEST, min(before, LARGEST))
     rows = await db.rows("newest_checkpoints", {**key_values(key), "before": below, "limit": min(limit, LARGEST)})

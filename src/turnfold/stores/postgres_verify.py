@@ -8,10 +8,11 @@ from typing import Final
 from turnfold.core.checkpoint import CheckpointKey
 from turnfold.errors import ChainError, CorruptRowError
 from turnfold.messages.log import ConversationKey
+from turnfold.stores.paths import Head
 from turnfold.stores.postgres_database import Connection, key_values
 from turnfold.stores.postgres_log import LARGEST, fork_point, require_conversation, to_head, to_row
 from turnfold.stores.postgres_records import record_of
-from turnfold.stores.rows import Head, Stored, chain_text
+from turnfold.stores.rows import Stored, chain_text
 from turnfold.stores.verification import Findings, check_branch, check_checkpoints
 
 PAGE: Final = 500
@@ -65,8 +66,6 @@ async def _check_lines(db: Connection, key: ConversationKey, chains: dict[str, t
     for scenario, *row in await db.rows("checkpoints_in_order", key_values(key)):
         lines.setdefault(scenario.decode(), []).append(tuple(row))
     for scenario, rows in lines.items():
-        line = CheckpointKey(
-            tenant=key.tenant, user=key.user, conversation_id=key.conversation_id, scenario=scenario
-        )
+        line = CheckpointKey(tenant=key.tenant, user=key.user, conversation_id=key.conversation_id, scenario=scenario)
         check_checkpoints(line, [record_of(line, row) for row in rows], chains.get)
     return sum(map(len, lines.values()))

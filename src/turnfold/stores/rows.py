@@ -74,6 +74,15 @@ def require_position(branch: Branch, expected_position: int | None) -> None:
         raise VersionConflict(f"branch {branch.name!r}", expected_position, branch.position)
 
 
+def listing_start(tenant: str, user: str | None, after: ConversationKey | None) -> tuple[str, str] | None:
+    """Return the least (user, conversation_id) beyond `after`, None when the whole listing lies before it."""
+    if after is None or (after.tenant, after.user) < (tenant, user or ""):
+        return user or "", ""
+    if after.tenant > tenant or (user is not None and after.user > user):
+        return None
+    return after.user, after.conversation_id + "\0"  # no string lies between a string and that
+
+
 def prepare(messages: Sequence[Message], counts: Mapping[str, Sequence[int]] | None = None) -> tuple[Prepared, ...]:
     """Encode and digest messages. Raises InputError (message not storable, wrong number of counts), DuplicateMessageError."""
     _require_distinct(messages)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from turnfold.errors import CorruptRowError, DuplicateMessageError, NotFoundError, StoreError, VersionConflict
 from turnfold.messages.log import MAIN, Branch, ConversationInfo, ConversationKey, LogEntry
-from turnfold.stores.paths import Node, Segment, owner_of_position, owner_of_seq, window
+from turnfold.stores.paths import Head, Node, Segment, owner_of_position, owner_of_seq, window
 from turnfold.stores.rows import (
     Prepared,
     Stored,
@@ -18,6 +18,7 @@ from turnfold.stores.rows import (
     chain_text,
     decode_counts,
     encode_counts,
+    listing_start,
     place,
     require_position,
     to_entry,
@@ -28,13 +29,6 @@ from turnfold.stores.sqlite_scope import Scope, find_scope, make_scope, require_
 
 LARGEST = 2**63 - 1
 """SQLite's largest integer; a larger bound means the same."""
-
-
-class Head(NamedTuple):
-    """A branch: its place in the tree, and what the port says of it."""
-
-    node: Node
-    branch: Branch
 
 
 def find_head(scope: Scope, name: str) -> Head | None:
@@ -278,7 +272,7 @@ def conversations(
     connection: sqlite3.Connection, *, tenant: str, user: str | None, after: ConversationKey | None, limit: int
 ) -> tuple[ConversationInfo, ...]:
     """As `MessageLog.conversations`."""
-    start = _listing_start(tenant, user, after)
+    start = listing_start(tenant, user, after)
     if start is None:
         return ()
     statement = "conversations_of_tenant" if user is None else "conversations_of_user"
@@ -286,15 +280,6 @@ def conversations(
         connection, statement, tenant=tenant, user=user, from_user=start[0], from_id=start[1], limit=min(limit, LARGEST)
     ).fetchall()
     return tuple(_info(connection, tenant, *row) for row in rows)
-
-
-def _listing_start(tenant: str, user: str | None, after: ConversationKey | None) -> tuple[str, str] | None:
-    """Return the least (user, conversation_id) beyond `after`, None when the whole listing lies before it."""
-    if after is None or (after.tenant, after.user) < (tenant, user or ""):
-        return user or "", ""
-    if after.tenant > tenant or (user is not None and after.user > user):
-        return None
-    return after.user, after.conversation_id + "\0"  # no string lies between a string and that
 
 
 def _info(

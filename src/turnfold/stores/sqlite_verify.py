@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from turnfold.core.checkpoint import CheckpointKey
 from turnfold.errors import ChainError, CorruptRowError
 from turnfold.messages.log import ConversationKey
+from turnfold.stores.paths import Head
 from turnfold.stores.rows import Stored, chain_text, to_record
 from turnfold.stores.sqlite_file import run
-from turnfold.stores.sqlite_log import LARGEST, Head, all_heads, fork_point
+from turnfold.stores.sqlite_log import LARGEST, all_heads, fork_point
 from turnfold.stores.sqlite_scope import Scope, require_scope
 from turnfold.stores.verification import Findings, check_branch, check_checkpoints
 
