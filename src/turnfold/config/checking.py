@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,6 +20,7 @@ from turnfold.config.problems import Path, Problem, missing_at, nearest_name, pr
 from turnfold.config.rules import Rule
 
 T = TypeVar("T")
+_type_info = cache(inspect.type_info)
 
 NO_LIMIT = 2**31 - 1
 """An upper limit that only keeps numbers exact in every reader of JSON; messages leave it out."""
@@ -38,7 +40,7 @@ class Checker:
 
     def check(self, value: Any, expected: type) -> tuple[Problem, ...]:
         """Return every problem of the value, in the order of the document."""
-        return tuple(self._walk(value, inspect.type_info(expected), ()))
+        return tuple(self._walk(value, _type_info(expected), ()))
 
     def convert(self, value: Any, expected: type[T]) -> T:
         """Return the value as its frozen type. Raises ConfigError with every problem."""
