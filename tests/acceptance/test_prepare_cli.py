@@ -42,7 +42,7 @@ def test_a_request_is_compacted_stored_found_and_explained(tmp_path: Path) -> No
     assert (first["outcome"], first["persistence"], first["version"]) == ("compacted", "saved", 1)
     assert first["tokens"] <= first["budget"]["triggerLine"] < first["tokensBefore"] <= first["budget"]["inputBudget"]
     assert first["budget"] == {
-        "contextWindow": 2560, "outputReserve": 512, "safetyMargin": 512, "inputBudget": 1536, "triggerLine": 1228
+        "contextWindow": 2700, "outputReserve": 512, "safetyMargin": 512, "inputBudget": 1676, "triggerLine": 1340
     }  # fmt: skip
     assert "钥匙" in first["summary"]
     assert "我回来还钥匙了" not in first["summary"]
