@@ -5,8 +5,8 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 
@@ -18,30 +18,37 @@ from turnfold.stores.sqlite import SqliteStore
 LINE = CheckpointKey(tenant=KEY.tenant, user=KEY.user, conversation_id=KEY.conversation_id)
 
 
-def start(*arguments: object) -> subprocess.Popen[str]:
-    """Start a writer."""
-    command = [sys.executable, "-m", "tests.faults.writer", *map(str, arguments)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+class Writer:
+    """A process that writes, and what it said so far: to a file, which neither blocks it nor dies with it."""
 
+    def __init__(self, folder: Path, *arguments: object) -> None:
+        with NamedTemporaryFile("wb", prefix="said-", dir=folder, delete=False) as said:
+            self.said = Path(said.name)
+            command = [sys.executable, "-m", "tests.faults.writer", *map(str, arguments)]
+            self.process = subprocess.Popen(command, cwd=ROOT, stdout=said)
 
-def ready(process: subprocess.Popen[str]) -> subprocess.Popen[str]:
-    """Wait until a writer has its store."""
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    return process
+    def lines(self) -> list[str]:
+        """Return the whole lines that it said; a line that was cut off is none."""
+        return self.said.read_text(encoding="utf-8").split("\n")[:-1]
 
+    def facts(self, kind: str) -> list[str]:
+        """Return what its lines of a kind say."""
+        return [line.split()[1] for line in self.lines() if line.startswith(f"{kind} ")]
 
-def facts(lines: Iterable[str], kind: str) -> list[str]:
-    """Return what lines of a kind say. A line that was cut off is none."""
-    return [line.split()[1] for line in lines if line.endswith("\n") and line.startswith(f"{kind} ")]
+    def ready(self) -> "Writer":
+        """Wait until it has its store."""
+        while not self.lines():
+            assert self.process.poll() is None
+            time.sleep(0.005)
+        assert self.lines()[0] == "ready"
+        return self
 
-
-def killed_after(process: subprocess.Popen[str], seconds: float) -> list[str]:
-    """Kill a writer and return what it had said."""
-    time.sleep(seconds)
-    process.kill()
-    output = process.communicate(timeout=30)[0]
-    return output.splitlines(keepends=True)
+    def killed_after(self, seconds: float) -> "Writer":
+        """Kill it."""
+        time.sleep(seconds)
+        self.process.kill()
+        self.process.wait(30)
+        return self
 
 
 async def whole(path: Path, acknowledged: set[str], saved: list[int]) -> None:
@@ -67,9 +74,9 @@ def kill_again_and_again(folder: Path, rounds: int) -> None:
     acknowledged: set[str] = set()
     saved: list[int] = []
     for number in range(rounds):
-        lines = killed_after(ready(start("append", path, f"p{number}", 60)), chance.uniform(0, 0.5))
-        acknowledged |= set(facts(lines, "ack"))
-        saved += map(int, facts(lines, "saved"))
+        writer = Writer(folder, "append", path, f"p{number}", 60).ready().killed_after(chance.uniform(0, 0.5))
+        acknowledged |= set(writer.facts("ack"))
+        saved += map(int, writer.facts("saved"))
         asyncio.run(whole(path, acknowledged, saved))
     assert acknowledged
     assert saved
@@ -92,8 +99,8 @@ def kill_migrations(folder: Path, rounds: int) -> None:
     for number in range(rounds):
         stores = folder / str(number)
         stores.mkdir()
-        lines = killed_after(ready(start("create", stores)), chance.uniform(0.01, 0.12))
-        for made in facts(lines, "made"):
+        writer = Writer(folder, "create", stores).ready().killed_after(chance.uniform(0.01, 0.12))
+        for made in writer.facts("made"):
             assert Path(made).exists()
         for path in sorted(stores.glob("*.db")):
             asyncio.run(opens(path))
@@ -117,20 +124,47 @@ def test_many_processes_killed_while_they_make_a_store(tmp_path: Path) -> None:
     kill_migrations(tmp_path, 50)
 
 
+def make_the_same(folder: Path, processes: int, seconds: float) -> None:
+    """Let processes make the same stores at the same time, one store after another, none waiting for the others."""
+    stores = folder / "stores"
+    stores.mkdir()
+    makers = [Writer(folder, "create", stores) for _ in range(processes)]
+    for maker in makers:
+        maker.ready()
+    for maker in makers:
+        maker.killed_after(seconds / processes)
+        assert [line for line in maker.lines()[1:] if not line.startswith("made ")] == []
+    assert all(maker.facts("made") for maker in makers)
+    for path in sorted(stores.glob("*.db")):
+        asyncio.run(opens(path))
+
+
+def test_processes_make_one_store_at_once(tmp_path: Path) -> None:
+    """Whoever comes first makes it; the others find a store, a new file or wait, and never take it for a foreign one."""
+    make_the_same(tmp_path, 3, 0.4)
+
+
+@pytest.mark.soak
+def test_eight_processes_make_one_store_at_once(tmp_path: Path) -> None:
+    """The same, eight at once and longer."""
+    make_the_same(tmp_path, 8, 5)
+
+
 def race(path: Path, processes: int, seconds: float, *, kill_some: bool = False) -> None:
     """Let processes append to and compact one conversation; every fact that they were told must be in the file."""
-    writers = [start("append", path, f"p{number}", seconds) for number in range(processes)]
-    writers = [ready(process) for process in writers]
+    writers = [Writer(path.parent, "append", path, f"p{number}", seconds) for number in range(processes)]
+    for writer in writers:
+        writer.ready()
     chance = random.Random(processes)
     victims = writers[::2] if kill_some else []
     for victim in victims:
-        time.sleep(chance.uniform(0, seconds / len(writers)))
-        victim.kill()
-    lines = [process.communicate(timeout=seconds + 120)[0].splitlines(keepends=True) for process in writers]
-    assert all(process.returncode == 0 for process in writers if process not in victims)
-    acknowledged = {message_id for each in lines for message_id in facts(each, "ack")}
-    saved = [int(version) for each in lines for version in facts(each, "saved")]
-    assert all(facts(each, "ack") for each, process in zip(lines, writers, strict=True) if process not in victims)
+        victim.killed_after(chance.uniform(0, seconds / len(writers)))
+    for writer in writers:
+        writer.process.wait(seconds + 120)
+        assert writer in victims or writer.process.returncode == 0
+        assert writer in victims or writer.facts("ack")
+    acknowledged = {message_id for writer in writers for message_id in writer.facts("ack")}
+    saved = [int(version) for writer in writers for version in writer.facts("saved")]
     assert saved
     asyncio.run(whole(path, acknowledged, saved))
 

@@ -35,7 +35,7 @@ def open_file(path: Path, *, read_only: bool, busy_timeout_ms: int) -> sqlite3.C
         f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=busy_timeout_ms / 1000, isolation_level=None
     )
     try:
-        version = _schema_of(connection, path)
+        version = _look(connection, path)
         _configure(connection)
         if read_only:
             _require_current(version, path)
@@ -73,8 +73,17 @@ def _retry_while_locked(action: Callable[[], None], timeout_ms: int) -> None:
         time.sleep(0.005)
 
 
+def _look(connection: sqlite3.Connection, path: Path) -> int:
+    """As `_schema_of`, in a transaction: between two looks another process may have made the store."""
+    with transaction(connection, "read"):
+        return _schema_of(connection, path)
+
+
 def _schema_of(connection: sqlite3.Connection, path: Path) -> int:
-    """Return the schema's version, 0 for a new file. Raises SchemaError, StoreUnavailableError (`not_a_store`)."""
+    """Return the schema's version, 0 for a new file, inside a transaction.
+
+    Raises SchemaError, StoreUnavailableError (`not_a_store`).
+    """
     application, version = (_pragma(connection, "application_id"), _pragma(connection, "user_version"))
     known = len(load_migrations(DIALECT))
     if application == APPLICATION_ID:
@@ -105,7 +114,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> int:
     Killed at any moment, the file has the old schema or the new one.
     """
     migrations = load_migrations(DIALECT)
-    if _schema_of(connection, path) == len(migrations):
+    if _look(connection, path) == len(migrations):
         return len(migrations)
     with transaction(connection, "write"):
         version = _schema_of(connection, path)  # again: another process may have migrated while this one waited
