@@ -9,8 +9,8 @@ from turnfold.session import Session
 from turnfold.wiring import make_compactor, new_id
 
 KEY = ConversationKey(tenant="acme", user="ann", conversation_id="small")
-SETTINGS = Settings(context_window=1_500, counter="chars4", output_reserve=0, safety_margin=0)
-"""Triggers at 1,200 tokens."""
+SETTINGS = Settings(context_window=800, counter="chars4", output_reserve=0, safety_margin=0)
+"""Triggers at 640 tokens: a compaction every three or four turns."""
 
 
 def small_session(
