@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -84,6 +84,18 @@ def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) 
     for row in listed:
         made.add_row(*(Text(visible(str(cell))) for cell in row))
     return made
+
+
+def summary_table(title: str, rows: Sequence[Mapping[str, object]], *, first: str) -> Table:
+    """Return what became of one thing, downwards; of several, a row each, led by `first`, without what all of them lack."""
+    if len(rows) == 1:
+        return table(title, ("what", "value"), [(_label(name), value) for name, value in rows[0].items()])
+    told = [name for name in (rows[0] if rows else {}) if name == first or any(row[name] for row in rows)]
+    return table(title, [_label(name) for name in told], [[row[name] for name in told] for row in rows])
+
+
+def _label(name: str) -> str:
+    return name.removesuffix("_id").replace("_", " ")
 
 
 def reason_list(reasons: Iterable[Reason]) -> list[dict[str, str]]:

@@ -1,26 +1,27 @@
 """Brings decoded transcripts into a store: messages, branches, and foreign summaries that can be resolved.
 
-Ids in a transcript are stable, so importing a file again adds nothing, and an import that was interrupted goes on where it
-stopped. Messages are appended in batches; one batch is all that is held.
+Ids in a transcript are stable, so importing a file again adds nothing, a longer file adds its new messages, and an import that
+was interrupted goes on where it stopped. Where each message goes is decided in `merging`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, assert_never
 
 import msgspec
+from msgspec.structs import replace
 
-from turnfold.core.checkpoint import Audit, Checkpoint, CheckpointKey, extend_coverage
-from turnfold.core.envelope import raw_summary
 from turnfold.core.policy import Policy
-from turnfold.errors import VersionConflict
+from turnfold.errors import TranscriptError
 from turnfold.messages.log import MAIN, ConversationKey
-from turnfold.messages.model import Message
+from turnfold.messages.model import Image, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from turnfold.ports import Clock, Store
-from turnfold.session.conversation import SCENARIO
-from turnfold.session.session import session_fingerprint
+from turnfold.session.adopting import adopt_summary
+from turnfold.session.merging import Merge
 from turnfold.transcripts.document import (
+    MAX_PROBLEMS,
     Entry,
     Event,
     Forked,
@@ -31,31 +32,55 @@ from turnfold.transcripts.document import (
     SummaryBoundary,
     Titled,
 )
+from turnfold.transcripts.naming import short_hash
 
-BATCH = 500
+BATCH = 2000
 """Messages in one transaction."""
 
-MAX_PROBLEMS = 1000
-"""Problems kept in words; beyond, they are counted."""
+BATCH_CHARACTERS = 4_000_000
+"""Characters of content in one transaction, about. One batch is held while another is written."""
+
+Prepare = Callable[[ConversationKey], Awaitable[None]]
+"""Called with each conversation's key before anything of it is looked up."""
 
 
 class Imported(msgspec.Struct, kw_only=True):
-    """What became of one conversation of a file."""
+    """What became of one conversation of a file.
+
+    `known` messages were there before, `changed` ones were there with another content (the file's stands beside it, on a branch),
+    `branch` is where the file's main path ends.
+    """
 
     conversation_id: str
     format: str
+    branch: str = MAIN
     added: int = 0
     known: int = 0
+    changed: int = 0
     branches: int = 0
     checkpoints: int = 0
     opaque: int = 0
     skipped: int = 0
-    problems: list[str] = msgspec.field(default_factory=list)
+    problems: list[Problem] = msgspec.field(default_factory=list)
     problem_count: int = 0
 
     def row(self) -> dict[str, Any]:
         """Return the counts as a JSON object."""
         return {name: getattr(self, name) for name in self.__struct_fields__ if name != "problems"}
+
+    def note(self, event: OpaqueRow | Skipped | Problem) -> None:
+        """Count what gave no message; problems are kept in words up to `MAX_PROBLEMS`."""
+        match event:
+            case OpaqueRow():
+                self.opaque += 1
+            case Skipped():
+                self.skipped += 1
+            case Problem(level=level):
+                self.problem_count += level == "error"
+                if level == "error" and len(self.problems) < MAX_PROBLEMS:
+                    self.problems.append(event)
+            case _ as never:
+                assert_never(never)
 
 
 async def import_events(
@@ -64,121 +89,193 @@ async def import_events(
     *,
     tenant: str,
     user: str,
-    conversation_id: str | None,
+    conversation_id: str | None = None,
+    file_name: str = "imported",
     policy: Policy,
     clock: Clock,
+    prepare: Prepare | None = None,
+    batch: int = BATCH,
 ) -> list[Imported]:
-    """Import every conversation of a file. `conversation_id` names a file's only one; None takes the file's own names.
+    """Import every conversation of a file and return what became of each.
 
-    Raises TranscriptError for a file that is not a conversation, StoreError when the store fails.
+    `conversation_id` names a file's only conversation (more are numbered). Without it a conversation has its own id, or
+    where the format has none `file_name`; when another conversation has that name, a hash of its first message is added.
+
+    `batch` is how many messages are written in one transaction at most.
+
+    Raises TranscriptError for a file that holds no message, StoreError when the store fails; what was imported before stays.
     """
     done: list[Imported] = []
+    early = Imported(conversation_id="", format="")  # some formats tell of a conversation after its rows
     current: _Import | None = None
-    for event in events:
-        if isinstance(event, Start):
-            if current is not None:
-                done.append(await current.finish())
-            name = event.conversation_id or f"imported-{len(done) + 1}"
-            if conversation_id is not None:
-                name = conversation_id if not done else f"{conversation_id}-{len(done) + 1}"
-            key = ConversationKey(tenant=tenant, user=user, conversation_id=name)
-            current = _Import(store, key, event.format, policy, clock)
-        elif current is not None:
-            await current.take(event)
-    if current is not None:
-        done.append(await current.finish())
+    try:
+        for event in events:
+            if isinstance(event, Start):
+                if current is not None:
+                    done.append(await current.finish())
+                name, is_own = _name_of(event, conversation_id, file_name, len(done))
+                key = ConversationKey(tenant=tenant, user=user, conversation_id=name)
+                report, early = _begun(early, name, event.format), Imported(conversation_id="", format="")
+                current = _Import(store, key, report, policy, clock, prepare, is_own=is_own, batch=batch)
+            elif current is not None:
+                await current.take(event)
+            elif isinstance(event, OpaqueRow | Skipped | Problem):
+                early.note(event)
+        if current is not None:
+            done.append(await current.finish())
+    finally:
+        if current is not None:
+            await current.settle()
+    _require_messages(done, early)
     return done
 
 
-class _Import:
-    """One conversation on its way into the store."""
+def _name_of(start: Start, given: str | None, file_name: str, number: int) -> tuple[str, bool]:
+    """Return a conversation's name, and whether it is its own: no other conversation of the store can have it."""
+    base = given or start.conversation_id
+    suffix = f"-{number + 1}" if number and (given or not start.conversation_id) else ""
+    return f"{base or file_name}{suffix}", base is not None
 
-    def __init__(self, store: Store, key: ConversationKey, format_name: str, policy: Policy, clock: Clock) -> None:
-        self.store, self.key, self.policy, self.clock = store, key, policy, clock
-        self.report = Imported(conversation_id=key.conversation_id, format=format_name)
-        self.batch: list[Message] = []
-        self.branch = MAIN
+
+def _begun(early: Imported, name: str, format_name: str) -> Imported:
+    early.conversation_id, early.format = name, format_name
+    return early
+
+
+def _require_messages(done: list[Imported], early: Imported) -> None:
+    if any(report.added or report.known for report in done):
+        return
+    for problem in (problem for report in (*done, early) for problem in report.problems):
+        raise problem.as_error()
+    raise TranscriptError("file", "it holds no messages", "Give a file with at least one message.")
+
+
+class _Batch:
+    """Messages to be written together, by the file's branches in the order in which these began: a branch after its parent."""
+
+    def __init__(self) -> None:
+        self.paths: dict[str, list[Message]] = {}
+        self.forks: dict[str, Forked] = {}
+        self.count = self.characters = 0
+
+    def add(self, branch: str, message: Message) -> None:
+        self.paths.setdefault(branch, []).append(message)
+        self.count += 1
+        self.characters += sum(_size(part) for part in message.parts)
+
+    def fork(self, fork: Forked) -> None:
+        self.forks[fork.name] = fork
+        self.paths.setdefault(fork.name, [])
+
+    def is_full(self, most: int) -> bool:
+        return self.count >= most or self.characters >= BATCH_CHARACTERS
+
+    def first_id(self) -> str | None:
+        return next((messages[0].id for messages in self.paths.values() if messages), None)
+
+
+def _size(part: Part) -> int:
+    """Return about how many characters a part holds."""
+    match part:
+        case Text(text=text) | Reasoning(text=text):
+            return len(text)
+        case ToolResult(content=content):
+            return sum(_size(item) for item in content)
+        case ToolCall(arguments=arguments):
+            return len(arguments)
+        case Image(data=data):
+            return len(data or "")
+        case Opaque(payload=payload):
+            return len(payload)
+        case _ as never:
+            assert_never(never)
+
+
+class _Import:
+    """One conversation on its way into the store: batches of messages, each written while the next is read."""
+
+    def __init__(
+        self,
+        store: Store,
+        key: ConversationKey,
+        report: Imported,
+        policy: Policy,
+        clock: Clock,
+        prepare: Prepare | None,
+        *,
+        is_own: bool,
+        batch: int,
+    ) -> None:
+        self.store, self.key, self.report, self.policy, self.clock = store, key, report, policy, clock
+        self.prepare, self.is_own, self.most = prepare, is_own, batch
+        self.merge: Merge | None = None
+        self.batch = _Batch()
         self.boundaries: list[SummaryBoundary] = []
+        self.writing: asyncio.Task[None] | None = None
 
     async def take(self, event: Event) -> None:
         match event:
             case Entry(message=message, branch=branch):
-                if branch != self.branch or len(self.batch) >= BATCH:
+                self.batch.add(branch, message)
+                if self.batch.is_full(self.most):
                     await self.flush()
-                    self.branch = branch
-                self.batch.append(message)
             case Forked():
-                await self.flush()
-                await self._fork(event)
+                self.batch.fork(event)
             case SummaryBoundary():
                 self.boundaries.append(event)
-            case Problem():
-                self._note(event)
-            case OpaqueRow():
-                self.report.opaque += 1
-            case Skipped():
-                self.report.skipped += 1
+            case OpaqueRow() | Skipped() | Problem():
+                self.report.note(event)
             case Titled() | Start():
                 pass
 
-    def _note(self, problem: Problem) -> None:
-        if problem.level == "error":
-            self.report.problem_count += 1
-            if len(self.report.problems) < MAX_PROBLEMS:
-                self.report.problems.append(f"{problem.place}: {problem.reason}")
-
     async def flush(self) -> None:
-        """Append what is held, without what the conversation has already."""
-        batch, self.batch = self.batch, []
-        if not batch:
-            return
-        known = {entry.message.id for entry in await self.store.find(self.key, [m.id for m in batch])}
-        new = [message for message in batch if message.id not in known]
-        if new:
-            await self.store.append(self.key, new, branch=self.branch)
-        self.report.added += len(new)
-        self.report.known += len(batch) - len(new)
+        """Hand what is held to the store, once what was handed to it before is written."""
+        await self.settle()
+        batch, self.batch = self.batch, _Batch()
+        self.writing = asyncio.create_task(self.write(batch))
+        await asyncio.sleep(0)  # lets it begin
 
-    async def _fork(self, fork: Forked) -> None:
-        position = 0
-        if fork.after is not None:
-            position = (await self.store.find(self.key, (fork.after,)))[0].position
-        try:
-            await self.store.fork(self.key, fork.name, position=position, branch=fork.parent)
-        except VersionConflict:
-            return  # an earlier import made it
-        self.report.branches += 1
+    async def settle(self) -> None:
+        """Wait until everything that was handed over is written. Raises what the writing raised."""
+        writing, self.writing = self.writing, None
+        if writing is not None:
+            await writing
+
+    async def write(self, batch: _Batch) -> None:
+        first_id = batch.first_id()
+        if first_id is None:
+            return
+        merge = await self.begun(first_id)
+        for branch, messages in batch.paths.items():
+            if branch in batch.forks:
+                problem = await merge.declare(batch.forks[branch])
+                if problem is not None:
+                    self.report.note(problem)
+            if messages:
+                await merge.take(messages, branch)
+
+    async def begun(self, first_id: str) -> Merge:
+        """Return the merge, begun on first use: only the first message tells conversations of one file name apart."""
+        if self.merge is None:
+            self.merge = await self.begin()
+            if not self.is_own and await self.merge.is_foreign(first_id):
+                name = f"{self.key.conversation_id}-{short_hash(first_id, 4)}"
+                self.key, self.report.conversation_id = replace(self.key, conversation_id=name), name
+                self.merge = await self.begin()
+        return self.merge
+
+    async def begin(self) -> Merge:
+        if self.prepare is not None:
+            await self.prepare(self.key)
+        return await Merge.begin(self.store, self.key, self.report)
 
     async def finish(self) -> Imported:
         await self.flush()
-        for boundary in self.boundaries:
-            await self._adopt(boundary)
+        await self.settle()
+        if self.merge is not None:
+            self.report.branch = self.merge.branch_of(MAIN)
+            for boundary in self.boundaries:
+                ids = self.merge.stored_id(boundary.summary_id), self.merge.stored_id(boundary.last_id)
+                adopted = await adopt_summary(self.store, self.key, *ids, self.policy, self.clock, self.report.format)
+                self.report.checkpoints += adopted
         return self.report
-
-    async def _adopt(self, boundary: SummaryBoundary) -> None:
-        """Store a foreign summary as a checkpoint: its covered messages are all in the log."""
-        key = CheckpointKey(
-            tenant=self.key.tenant, user=self.key.user, conversation_id=self.key.conversation_id, scenario=SCENARIO
-        )
-        records = await self.store.newest(key, limit=1000)
-        if any(r.checkpoint and r.checkpoint.summary_message_id == boundary.summary_id for r in records):
-            return
-        found = await self.store.find(self.key, (boundary.summary_id, boundary.last_id))
-        if len(found) != 2:
-            return
-        summary, last = found
-        covered = await self.store.read(self.key, branch=boundary.branch, limit=last.position)
-        coverage = extend_coverage(None, [entry.message for entry in covered])
-        version = records[0].version if records else 0
-        checkpoint = Checkpoint(
-            version=version + 1,
-            created_at=summary.message.created_at or self.clock.now_ms(),
-            fingerprint=session_fingerprint(self.policy),
-            summary=raw_summary(summary.message) or summary.message.text,
-            summary_message_id=boundary.summary_id,
-            coverage=coverage,
-            folded=(boundary.summary_id,),
-            audit=Audit(trigger="manual", mode="imported", summarizer=self.report.format),
-        )
-        await self.store.save(key, checkpoint, expected_version=version)
-        self.report.checkpoints += 1

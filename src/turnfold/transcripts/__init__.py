@@ -146,6 +146,13 @@ def encode(transcript: Transcript, format_name: str) -> Iterator[bytes]:
     return writer(transcript)
 
 
+def holds_branches(transcript: Transcript, format_name: str) -> bool:
+    """Whether the branches of a transcript are in what `encode` writes; the other formats hold its main path alone."""
+    if format_name == "letta":
+        return letta.is_session(transcript)
+    return format_name in ("turnfold", "markdown", "html")
+
+
 def _codec(name: str, verb: str) -> Codec:
     able = [codec.name for codec in CODECS.values() if (codec.events if verb == "read" else codec.encode)]
     if name not in able:

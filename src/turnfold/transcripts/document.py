@@ -169,6 +169,7 @@ class _Collector:
         self.opaque: list[OpaqueRow] = []
         self.skipped: Counter[str] = Counter()
         self.seen: dict[str, Message] = {}
+        self.numbers: Counter[str] = Counter()
 
     def add(self, event: Event) -> None:
         match event:
@@ -205,10 +206,11 @@ class _Collector:
 
     def free_id(self, taken: str) -> str:
         """Return an id for a different message under a taken id: nothing is lost, and it is the same at each import."""
-        number = 2
-        while f"{taken}~{number}" in self.seen:
-            number += 1
-        return f"{taken}~{number}"
+        while True:
+            self.numbers[taken] += 1
+            name = f"{taken}~{self.numbers[taken] + 1}"
+            if name not in self.seen:
+                return name
 
     def add_problem(self, problem: Problem) -> None:
         self.problem_count += problem.level == "error"
@@ -245,20 +247,25 @@ def duplicate_id(message_id: str, place: str) -> Problem:
     )
 
 
+def transcripts_of(events: Iterable[Event]) -> Iterator[Transcript]:
+    """Yield each conversation of a file once it is whole, those without messages too. Memory: one conversation."""
+    for collector in _collectors(events):
+        yield collector.finish()
+
+
 def collect(events: Iterable[Event], *, strict: bool = False) -> tuple[Transcript, ...]:
     """Return the transcripts that the events make, in file order.
 
     In: events of one file. Raises TranscriptError when no message was found; with `strict` at the first problem.
     """
     done: list[Transcript] = []
-    for collector in _collectors(strictly(events) if strict else events):
-        transcript = collector.finish()
+    for transcript in transcripts_of(strictly(events) if strict else events):
         first = next((problem for problem in transcript.problems if problem.level == "error"), None)
         if strict and first:
             raise first.as_error()
         done.append(transcript)
     if not any(transcript.message_count for transcript in done):
-        raise _nothing_found(done)
+        raise nothing_found(done)
     return tuple(done)
 
 
@@ -286,7 +293,8 @@ def _collectors(events: Iterable[Event]) -> Iterator[_Collector]:
         yield current
 
 
-def _nothing_found(done: list[Transcript]) -> TranscriptError:
+def nothing_found(done: Iterable[Transcript]) -> TranscriptError:
+    """Return the error of a file without messages: its first problem, where it has one."""
     for transcript in done:
         for problem in transcript.problems:
             if problem.level == "error":

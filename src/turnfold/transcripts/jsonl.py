@@ -101,13 +101,50 @@ def events(chunks: Iterable[bytes]) -> Iterator[Event]:
     """Yield the conversations of a file, one row at a time. Memory: the longest line."""
     head, chunks = peek(chunks)
     check_start(head)
-    started = False
+    started, branches = False, _Branches()
     for number, line in lines(chunks):
-        for event in _events(f"line {number}", line):
+        place = f"line {number}"
+        for event in _events(place, line):
             if not started and not isinstance(event, Start | Problem):
                 yield Start(format=FORMAT)
             started = started or not isinstance(event, Problem)
-            yield event
+            yield from branches.checked(event, place)
+
+
+class _Branches:
+    """The branches of a conversation that were begun so far. A row that names another one is kept, and its branch begun."""
+
+    def __init__(self) -> None:
+        self.begun = {MAIN}
+
+    def checked(self, event: Event, place: str) -> Iterator[Event]:
+        match event:
+            case Start():
+                self.begun = {MAIN}
+            case Entry(branch=branch) if branch not in self.begun:
+                yield from self.begin(Forked(name=branch), f"branch {branch!r} was never begun", place)
+            case Forked(name=name) if name in self.begun:
+                yield Problem(place=place, reason=f"branch {name!r} was begun before", cure="Give it another name.")
+                return
+            case Forked(parent=parent, name=name):
+                if parent not in self.begun:
+                    yield Problem(
+                        place=place,
+                        reason=f"branch {parent!r} was never begun",
+                        cure="Put its row first.",
+                        level="note",
+                    )
+                self.begun.add(name)
+            case _:
+                pass
+        yield event
+
+    def begin(self, fork: Forked, reason: str, place: str) -> Iterator[Event]:
+        self.begun.add(fork.name)
+        yield Problem(
+            place=place, reason=f"{reason}; it was taken as one that shares nothing", cure="Put its row first."
+        )
+        yield fork
 
 
 def _events(place: str, line: bytes | None) -> Iterator[Event]:

@@ -227,7 +227,7 @@ def encode(transcript: Transcript) -> Iterator[bytes]:
         body = [encode_message(message) for message in transcript.messages]
         yield _line({"messages": body, **layout.get("fields", {})})
         return
-    if layout.get("layout") != "session":
+    if not is_session(transcript):
         yield from (_line(encode_message(message)) for message in transcript.messages)
         return
     yield _line(layout.get("header", {}))
@@ -235,6 +235,11 @@ def encode(transcript: Transcript) -> Iterator[bytes]:
     for row in transcript.opaque:
         opaque.setdefault(row.after, []).append(row.payload)
     yield from _with_opaque(transcript, opaque)
+
+
+def is_session(transcript: Transcript) -> bool:
+    """Whether a transcript was read from session rows, and is written as such: with its tree."""
+    return kept_of(transcript.metadata, FORMAT, KeptLayout).get("layout") == "session"
 
 
 def _with_opaque(transcript: Transcript, opaque: dict[str | None, list[str]]) -> Iterator[bytes]:
