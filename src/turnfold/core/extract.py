@@ -1,21 +1,26 @@
 """The extractive summary: whole sentences with their speakers, chosen to cover what only they say. No model, no chance.
 
-Cost is close to linear in the text: each passage is read once, counted once, and chosen by `Cover`.
+The body leaves room for what every summary must keep (`retention`), so that completing it cuts nothing off. Cost is
+close to linear in the text: each passage is read once, counted once, and chosen by `Cover`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
+import msgspec
+
 from turnfold.core.coverage import Candidate, Cover
-from turnfold.core.identifiers import KIND_WEIGHTS, mentions
-from turnfold.core.passages import EARLIER, TOOL, Passage, conversation_language, passages_of
+from turnfold.core.identifiers import KIND_WEIGHTS, Mention, mentions
+from turnfold.core.passage import EARLIER, Passage
+from turnfold.core.passages import conversation_language, passages_of, tidy
 from turnfold.core.plan import SummaryRequest
+from turnfold.core.retention import Obligations, complete_summary, obligations, room_for_body
 from turnfold.core.sections import HEADINGS, Section, heading, layout
 from turnfold.core.text.commonness import information
-from turnfold.core.text.scripts import Language
 from turnfold.core.text.terms import terms
+from turnfold.core.tool_passages import is_changed_label, is_file_label
 
 CountText = Callable[[str], int]
 
@@ -26,6 +31,7 @@ HEADINGS_FROM = 150
 """Tokens: a smaller summary has no room for headings."""
 GOALS_SHARE, GOALS_MOST = 0.1, 5
 STATE_SHARE, STATE_MOST = 0.12, 4
+FILES_SHARE, FILES_MOST = 0.08, 30
 IDENTIFIER = 1.5
 """What an identifier of weight 1 is worth beside a word."""
 FOCUS = 2.0
@@ -33,13 +39,23 @@ FOCUS = 2.0
 
 
 def extract(request: SummaryRequest, count_text: CountText) -> str:
-    """Return the summary's body for `request`, at most `max_tokens` under `count_text` and `max_chars` characters.
+    """Return the summary for `request`, completed with standing instructions and lookup hints, at most `max_tokens` under
+    `count_text` and `max_chars` characters.
 
     Equal requests give equal text. Empty only where nothing was said or nothing fits.
     """
-    language = conversation_language(request.messages, request.previous_summary)
-    passages = _unique(passages_of(request.messages, request.previous_summary, language))
-    return _Extract(request, passages, language, count_text).text()
+    owed = obligations(request.messages)
+    body = _Extract(request, owed, count_text).text()
+    text, _ = complete_summary(
+        body,
+        request.messages,
+        previous_summary=request.previous_summary,
+        max_tokens=request.max_tokens,
+        max_chars=request.max_chars,
+        count_text=count_text,
+        owed=owed,
+    )
+    return text
 
 
 def joined(texts: Sequence[str]) -> str:
@@ -65,42 +81,71 @@ def _unique(passages: Sequence[Passage]) -> list[Passage]:
 
 
 class _Extract:
-    def __init__(
-        self, request: SummaryRequest, passages: list[Passage], language: Language, count_text: CountText
-    ) -> None:
+    def __init__(self, request: SummaryRequest, owed: Obligations, count_text: CountText) -> None:
         self._request = request
-        self._passages = passages
-        self._language = language
+        self._owed = owed
+        self._language = conversation_language(request.messages, request.previous_summary)
+        self._passages = _unique(passages_of(request.messages, request.previous_summary, self._language))
+        self._technical = any(message.role == "tool" for message in request.messages)
         self._count = count_text
         self._sections: dict[int, Section] = {}
         self._chosen: list[int] = []
         self._cover = Cover(self._candidates())
+        self._limits = request.max_tokens, request.max_chars
 
     def text(self) -> str:
-        """Choose goals, then the state, then everything else; fill what is left; never exceed the limits."""
-        limit = self._request.max_tokens
+        """Choose what fits beside instructions; where identifiers are missing then, give up choices for hints at them."""
+        self._limits = self._room("")
+        self._choose()
+        text = self._fill()
+        room = self._room(text)
+        if room < self._limits:
+            self._limits = room
+            text = self._fit()
+        return text or self._clipped()
+
+    def _room(self, body: str) -> tuple[int, int]:
+        request = self._request
+        return room_for_body(
+            body,
+            request.messages,
+            previous_summary=request.previous_summary,
+            max_tokens=request.max_tokens,
+            max_chars=request.max_chars,
+            count_text=self._count,
+            owed=self._owed if body else msgspec.structs.replace(self._owed, identifiers=()),
+        )
+
+    def _choose(self) -> None:
+        """Choose the goals, then the state, which a choice by worth alone would miss."""
+        limit = self._limits[0]
         self._with_headings = limit >= HEADINGS_FROM
-        room = float(limit - self._heading_cost())
+        self._left = float(limit - self._heading_cost())
         if self._with_headings:
-            room -= self._take(self._goals(), room, GOALS_SHARE, GOALS_MOST, "goals")
+            self._left -= self._take(self._goals(), self._left, GOALS_SHARE, GOALS_MOST, "goals")
+            self._left -= self._take(self._files_changed(), self._left, FILES_SHARE, FILES_MOST, "details")
             if self._request.mode == "all":
-                room -= self._take(self._closing(), room, STATE_SHARE, STATE_MOST, "state")
+                self._left -= self._take(self._closing(), self._left, STATE_SHARE, STATE_MOST, "state")
+
+    def _fill(self) -> str:
+        """Choose by worth until the limits are reached; what a rendered text turns out to leave is chosen for again."""
         text = ""
         for _ in range(4):
-            self._chosen.extend(self._cover.take(max(room, 0.0)))
+            self._chosen.extend(self._cover.take(max(self._left, 0.0)))
             text = self._fit()
-            room = limit - self._count(text)
-            if room < limit * 0.01 or len(text) > self._request.max_chars * 0.98:
+            self._left = self._limits[0] - self._count(text)
+            if self._left < self._limits[0] * 0.01 or len(text) > self._limits[1] * 0.98:
                 break
-        return text or self._clipped()
+        return text
 
     def _candidates(self) -> list[Candidate]:
         focus = frozenset(terms(self._request.focus or ""))
         labels: dict[str, float] = {}
         per_char = self._request.max_tokens / max(self._request.max_chars, 1)
+        given = {tidy(instruction) for instruction in self._owed.instructions}
         found: list[Candidate] = []
         for passage in self._passages:
-            worth = self._worth(passage, focus)
+            worth = {} if passage.text in given else self._worth(passage, focus)
             cost = max(self._count(" " + passage.text), len(passage.text) * per_char) if worth else 1.0
             speaker = passage.speaker
             if speaker not in labels:
@@ -120,9 +165,15 @@ class _Extract:
             value = information(term)
             if value:
                 worth[term] = value * FOCUS if term in focus else value
-        for mention in mentions(passage.text, names=passage.factor != TOOL):
+        for mention in self._mentions(passage):
             worth["\0" + mention.key] = IDENTIFIER * KIND_WEIGHTS[mention.kind]
         return worth
+
+    def _mentions(self, passage: Passage) -> Iterable[Mention]:
+        """The identifiers in a passage: those of its message that occur in it."""
+        if passage.message <= EARLIER:
+            return mentions(passage.text)
+        return [mention for mention in self._owed.mentions[passage.message] if mention.key in passage.text]
 
     def _take(self, among: list[int], room: float, share: float, most: int, section: Section) -> float:
         before = room * share
@@ -132,21 +183,27 @@ class _Extract:
         return float(self._count(self._render(taken))) if taken else 0.0
 
     def _goals(self) -> list[int]:
-        return [index for index, passage in enumerate(self._passages) if passage.wish or passage.section == "goals"]
-
-    def _closing(self) -> list[int]:
-        """Passages of the last two messages that speak."""
-        last: list[int] = []
-        for passage in reversed(self._passages):
-            if passage.message not in last:
-                last.append(passage.message)
-            if len(last) == 2:
-                break
+        """What users want, and what they began with."""
+        passages = self._passages
+        first = next((passage.message for passage in passages if self._speaks(passage)), None)
         return [
             index
-            for index, passage in enumerate(self._passages)
-            if passage.message in last and passage.message > EARLIER
+            for index, passage in enumerate(passages)
+            if passage.wish or passage.section == "goals" or (passage.message == first and self._technical)
         ]
+
+    def _files_changed(self) -> list[int]:
+        return [index for index, passage in enumerate(self._passages) if is_changed_label(passage.speaker)]
+
+    def _closing(self) -> list[int]:
+        """What was said last: passages of the last two messages that speak."""
+        spoken = [index for index, passage in enumerate(self._passages) if self._speaks(passage)]
+        last = sorted({self._passages[index].message for index in spoken})[-2:]
+        return [index for index in spoken if self._passages[index].message in last]
+
+    @staticmethod
+    def _speaks(passage: Passage) -> bool:
+        return passage.message > EARLIER and not passage.alone and not is_file_label(passage.speaker)
 
     def _heading_cost(self) -> int:
         if not self._with_headings:
@@ -160,14 +217,14 @@ class _Extract:
         """Return the text of what is chosen, the last choices given up until it is within both limits."""
         text = self._render(self._chosen)
         while self._chosen and not self._fits(text):
-            over = max(self._count(text) - self._request.max_tokens, 1)
+            over = max(self._count(text) - self._limits[0], 1)
             while self._chosen and over > 0:
                 over -= self._count(self._passages[self._chosen.pop()].text)
             text = self._render(self._chosen)
         return text
 
     def _fits(self, text: str) -> bool:
-        return self._count(text) <= self._request.max_tokens and len(text) <= self._request.max_chars
+        return self._count(text) <= self._limits[0] and len(text) <= self._limits[1]
 
     def _render(self, chosen: Sequence[int]) -> str:
         """One line for consecutive passages of one speaker, under the headings or (tiny budgets) without."""
@@ -184,17 +241,22 @@ class _Extract:
             self._language,
         )
 
-    def _lines(self, ordered: Sequence[int]) -> list[str]:
+    def _lines(self, ordered: list[int]) -> list[str]:
         lines = []
-        for speaker, indexes in groupby(ordered, lambda index: self._passages[index].speaker):
+        for (speaker, _), indexes in groupby(ordered, self._line_of):
             said = joined([self._passages[index].text for index in indexes])
             lines.append(f"{speaker}: {said}" if speaker else said)
         return lines
 
+    def _line_of(self, index: int) -> tuple[str, int]:
+        """Passages of one key stand on one line when they follow each other."""
+        passage = self._passages[index]
+        return passage.speaker, index if passage.alone else -1
+
     def _clipped(self) -> str:
         """For limits below any whole sentence: the beginning of the most telling passage."""
         best = self._cover.take(float("inf"), most=1)
-        text = self._passages[best[0]].text[: self._request.max_chars] if best else ""
-        while text and self._count(text) > self._request.max_tokens:
+        text = self._passages[best[0]].text[: self._limits[1]] if best else ""
+        while text and self._count(text) > self._limits[0]:
             text = text[: len(text) * 3 // 4]
         return text

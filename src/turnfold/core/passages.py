@@ -1,4 +1,4 @@
-"""What messages say, cut into passages that can stand alone: sentences with their speaker, calls, results' main lines.
+"""What messages say, cut into passages that can stand alone: sentences with their speaker, and what tools did.
 
 A passage knows the section it belongs to and how far it is to be trusted to tell something (`factor`).
 """
@@ -9,38 +9,18 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
-import msgspec
-
+from turnfold.core.passage import EARLIER, Passage, shorten
 from turnfold.core.sections import Section, parse, section_of
 from turnfold.core.speakers import Speakers
 from turnfold.core.text.scripts import Language, language_of
 from turnfold.core.text.sentences import sentences
+from turnfold.core.tool_passages import WRONG_LINE, ToolLines, is_file_label, raw_passages
 from turnfold.messages.model import Image, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 
-EARLIER = -1
-"""The message index of passages from the previous summary."""
-
-LINE_CHARS = 200
-"""Most characters kept of one line of tool output, of code, or of a call's arguments."""
-RESULT_LINES = 6
-"""Most lines of one tool result that may be told apart from its errors: its beginning and its end."""
-ERROR_LINES = 4
-"""Most error lines of one tool result."""
-
-QUESTION, CODE, TOOL, OWN, ANSWER = 0.7, 0.4, 0.5, 1.1, 0.8
-"""Factors: a question asks more than it tells; code and tool output are long and can be found again; who speaks of
-"I" or "my" tells a fact; a nameless assistant gives advice and repeats what it was told."""
-
-
-class Passage(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of text by `speaker` ("" for narration) in message `message`, for `section`."""
-
-    message: int
-    speaker: str
-    text: str
-    section: Section = "happened"
-    factor: float = 1.0
-    wish: bool = False
+QUESTION, LEAD_IN, CODE, OWN, ANSWER, DECIDED = 0.7, 0.5, 0.4, 1.1, 0.8, 1.3
+"""Factors: a question asks more than it tells, and what ends in a colon waits for a list; code can be found again; who
+speaks of "I" or "my" tells a fact; a nameless assistant of a chat gives advice and repeats what it was told (an agent
+reports what it did); what was decided outlasts what was considered."""
 
 
 _LEADING = re.compile(
@@ -53,6 +33,7 @@ _LEADING = re.compile(
        |[\s,;，；:]+""",
     re.VERBOSE | re.IGNORECASE,
 )
+_NUMBER = re.compile(r"^\d{1,2}[.)、]\s+(?=\S)")
 _TRAILING = re.compile(r"[\s\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d~～]+$")
 _WISH = re.compile(
     r"\b(?:i|we)(?:'d| would)? (?:want|need|like|plan|aim|hope) to\b|\b(?:please|can you|could you|help me|let's|goal|task)\b"
@@ -62,23 +43,33 @@ _WISH = re.compile(
 _OWN = re.compile(r"(?:I|I'm|I've|I'd|My|We|We've|Our|Last|Yesterday)\b|我|昨天|上周|去年")
 TROUBLE = re.compile(
     r"\b(?:error|errors|exception|traceback|fail(?:ed|s|ure|ures|ing)?|crash(?:ed|es)?|bugs?|fix(?:ed|es)?|broken|timed out"
-    r"|timeout|denied|refused|not found|resolved|workaround|regression|fatal|panic|root cause)\b|\w(?:Error|Exception)\b|\bE[A-Z]{3,}\b"
-    r"|报错|错误|失败|异常|崩溃|修复|修好|解决了|超时|故障|原因是|根因|漏洞|回滚",
+    r"|timeouts?|denied|refused|not found|resolved|workaround|regression|fatal|panic|root cause)\b"
+    r"|(?-i:\w(?:Error|Exception)\b|\bE[A-Z]{4,}\b)|报错|错误|失败|异常|崩溃|修复|修好|解决了|超时|故障|原因是|根因|漏洞|回滚",
     re.IGNORECASE,
 )
-_BLANKS = re.compile(r"\s+")
+DECISION = re.compile(
+    r"\b(?:decid|decision|agreed|we'll (?:go|use)|settled on|root cause|must|important|remember)|决定|定了|就用|选定|敲定|原因|必须|记住|记一下",
+    re.IGNORECASE,
+)
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _MARKUP_LINE = re.compile(r"^[\W_]*$")
 
 
 def passages_of(messages: Sequence[Message], previous_summary: str | None, language: Language) -> list[Passage]:
-    """Return all passages of an earlier summary and of `messages`, in order."""
+    """Return all passages of an earlier summary and of `messages`, in order, the files that were touched last."""
     speakers = Speakers(messages, language)
+    tools = ToolLines(messages, language)
     technical = any(message.calls or message.results for message in messages)
-    found = list(_earlier(previous_summary, speakers)) if previous_summary else []
+    earlier = list(_earlier(previous_summary, speakers)) if previous_summary else []
+    found = [passage for passage in earlier if not is_file_label(passage.speaker)]
+    after_error = False
     for index, message in enumerate(messages):
-        found.extend(_of_message(index, message, speakers, technical))
-    return found
+        of_message = list(_of_message(index, message, speakers, tools, technical, after_error))
+        found.extend(of_message)
+        wrong = any(passage.section == "errors" for passage in of_message)
+        after_error = message.role == "tool" and (wrong or after_error)
+    found.extend(tools.files(messages, (passage for passage in earlier if is_file_label(passage.speaker))))
+    return found or list(raw_passages(messages, speakers.tool(None)))
 
 
 def conversation_language(messages: Iterable[Message], previous_summary: str | None = None) -> Language:
@@ -87,58 +78,71 @@ def conversation_language(messages: Iterable[Message], previous_summary: str | N
     return language_of(spoken or [previous_summary or ""])
 
 
-def _of_message(index: int, message: Message, speakers: Speakers, technical: bool) -> Iterator[Passage]:
+def _of_message(
+    index: int, message: Message, speakers: Speakers, tools: ToolLines, technical: bool, after_error: bool
+) -> Iterator[Passage]:
     for part in message.parts:
         match part:
             case Text(text=text):
-                yield from _spoken(index, message, text, speakers, technical)
+                yield from _spoken(index, message, text, speakers, technical, after_error)
             case ToolCall():
-                yield _call(index, part, message, speakers)
+                yield from tools.call(index, part, speakers.split(message, "")[0])
             case ToolResult():
-                yield from _result(index, part, speakers)
+                yield from tools.result(index, part, speakers.tool(tools.name(part)))
             case Reasoning() | Image() | Opaque():
                 pass
             case _:
                 assert_never(part)
 
 
-def _spoken(index: int, message: Message, text: str, speakers: Speakers, technical: bool) -> Iterator[Passage]:
+def _spoken(
+    index: int, message: Message, text: str, speakers: Speakers, technical: bool, after_error: bool
+) -> Iterator[Passage]:
+    """Sentences of a speech. In work with tools, what an agent says right after an error is about that error."""
     speaker, said = speakers.split(message, text)
+    advice = ANSWER if not technical and message.role == "assistant" and speakers.is_role(speaker) else 1.0
+    about_error = after_error and message.role == "assistant"
     for sentence, is_code in _sentences_and_code(said):
-        if is_code:
-            yield Passage(message=index, speaker=speaker, text=shorten(sentence), factor=CODE)
+        clean = shorten(sentence) if is_code else tidy(sentence)
+        if not clean:
             continue
-        clean = tidy(sentence)
-        if clean:
-            trouble = technical and TROUBLE.search(clean) is not None
-            yield Passage(
-                message=index,
-                speaker=speaker,
-                text=clean,
-                section="errors" if trouble else "happened",
-                factor=_factor(clean) * (ANSWER if message.role == "assistant" and speakers.is_role(speaker) else 1.0),
-                wish=message.role == "user" and _WISH.search(clean) is not None,
-            )
+        weight = _factor(clean) * advice * (DECIDED if technical and DECISION.search(clean) else 1.0)
+        trouble = about_error or (technical and TROUBLE.search(clean) is not None)
+        yield Passage(
+            message=index,
+            speaker=speaker,
+            text=clean,
+            section="errors" if trouble else "happened",
+            factor=CODE if is_code or sentence[0] == "|" else weight,
+            wish=message.role == "user" and not is_code and _WISH.search(clean) is not None,
+            alone=is_code or sentence[0] == "|",
+        )
+        about_error = False
 
 
 def _sentences_and_code(text: str) -> Iterator[tuple[str, bool]]:
-    """Sentences of prose; lines inside fences are marked as code."""
+    """Sentences of prose; of code in fences the lines that report an error, or the first where there is nothing else."""
     if "```" not in text and "~~~" not in text:
         yield from ((sentence, False) for sentence in sentences(text))
         return
-    inside = False
+    inside = prose = False
+    code: list[str] = []
     for line in text.splitlines():
         if _FENCE.match(line):
             inside = not inside
-        elif inside and line.strip():
-            yield line.strip(), True
         elif not inside:
-            yield from ((sentence, False) for sentence in sentences(line))
+            for sentence in sentences(line):
+                prose = True
+                yield sentence, False
+        elif line.strip():
+            code.append(line.strip())
+    wrong = [line for line in code if WRONG_LINE.search(line)]
+    yield from ((line, True) for line in wrong[-2:] or ([] if prose else code[:1]))
 
 
 def tidy(sentence: str) -> str:
-    """Return a sentence without leading interjections and vocatives, list marks and trailing emoji."""
-    rest = sentence.strip().lstrip("-*•>|# ")
+    """Return a sentence without leading interjections and vocatives, marks of lists, tables and bold type, trailing emoji."""
+    rest = _NUMBER.sub("", sentence.strip().lstrip("-*•>|# "), count=1).replace("**", "").rstrip("| ")
     if not rest[-1:].isascii():
         rest = _TRAILING.sub("", rest)
     match = _LEADING.match(rest)
@@ -151,37 +155,9 @@ def tidy(sentence: str) -> str:
 def _factor(sentence: str) -> float:
     if sentence.endswith(("?", "？")):
         return QUESTION
+    if sentence.endswith((":", "：")):
+        return LEAD_IN
     return OWN if _OWN.match(sentence) else 1.0
-
-
-def _call(index: int, call: ToolCall, message: Message, speakers: Speakers) -> Passage:
-    arguments = shorten(_BLANKS.sub(" ", call.arguments))
-    speaker, _ = speakers.split(message, "")
-    return Passage(message=index, speaker=speaker, text=f"-> {call.name}({arguments})", factor=TOOL)
-
-
-def _result(index: int, result: ToolResult, speakers: Speakers) -> Iterator[Passage]:
-    """Its error lines, wherever they stand, and some lines of its beginning and end; the rest can be found in the log."""
-    text = "\n".join(part.text for part in result.content if isinstance(part, Text))
-    lines = [line.strip() for line in text.splitlines() if not _MARKUP_LINE.match(line)]
-    trouble = [at for at, line in enumerate(lines) if TROUBLE.search(line)][:ERROR_LINES]
-    head = RESULT_LINES // 2
-    ends = {*range(min(head, len(lines))), *range(max(0, len(lines) - head), len(lines))}
-    speaker = speakers.tool(result.name)
-    for at in sorted(ends.union(trouble)):
-        wrong = at in trouble or (result.is_error and at in ends)
-        yield Passage(
-            message=index,
-            speaker=speaker,
-            text=shorten(lines[at]),
-            section="errors" if wrong else "happened",
-            factor=1.0 if wrong else TOOL,
-        )
-
-
-def shorten(line: str, most: int = LINE_CHARS) -> str:
-    """Return a line of at most `most` characters, its middle left out where it was longer."""
-    return line if len(line) <= most else f"{line[: most * 2 // 3]} … {line[-(most // 3 - 3) :]}"
 
 
 def _earlier(previous_summary: str, speakers: Speakers) -> Iterator[Passage]:
@@ -196,6 +172,9 @@ def _earlier(previous_summary: str, speakers: Speakers) -> Iterator[Passage]:
             continue
         block -= 1
         label, colon, rest = line.strip().partition(": ")
+        if colon and is_file_label(label):
+            yield from (Passage(message=EARLIER + block, speaker=label, text=path) for path in rest.split("; ") if path)
+            continue
         speaker, said = (label, rest) if colon and label in known else ("", line)
         for sentence in sentences(said):
             clean = tidy(sentence)

@@ -7,14 +7,15 @@ does not fit is named in the record (SPEC §6).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
 from turnfold.core.checkpoint import Retention
-from turnfold.core.identifiers import KIND_WEIGHTS, mentions
+from turnfold.core.identifiers import KIND_WEIGHTS, Mention, mentions
 from turnfold.core.instructions import standing_instructions
-from turnfold.core.sections import Parsed, parse, render
+from turnfold.core.passages import DECISION
+from turnfold.core.sections import HINT_SEPARATOR, Parsed, parse, render
 from turnfold.core.text.scripts import Language, language_of
 from turnfold.core.text.terms import terms
 from turnfold.core.truncation import bound_summary, utf16_length
@@ -28,9 +29,13 @@ HINTS_SHARE = 0.25
 """Share of the allowance that hints may take from the body; what the body leaves free is theirs besides."""
 
 ROLE_WEIGHTS = {"user": 3.0, "assistant": 1.5, "tool": 0.6, "system": 1.0}
+WRONG_WEIGHT, DECISION_WEIGHT = 2.0, 1.25
+"""What a failed tool call or a decision names weighs so many times as much as the rest of that role's."""
 READ_CHARS = 4_000
 """Characters of one tool result that are read for identifiers: the rest repeats the same kinds."""
 EARLIER_WEIGHT = 0.5
+MOST_HINTS = 300
+"""Hints weighed at most: no allowance holds more."""
 MAX_OMITTED = 40
 """Identifiers and instructions named in the record; more would make the record a second summary."""
 
@@ -43,17 +48,36 @@ class Identifier(msgspec.Struct, frozen=True, kw_only=True):
     weight: float
 
 
-def extract_identifiers(messages: Iterable[Message]) -> tuple[Identifier, ...]:
-    """Return the identifiers of the messages, the weightiest first; equal input gives equal order.
+class Obligations(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stretch of messages obliges its summary to keep. `mentions` has the identifiers of each message, as found."""
 
-    What the user said weighs most, then kind, then repetition.
-    """
+    mentions: tuple[tuple[Mention, ...], ...]
+    identifiers: tuple[Identifier, ...]
+    instructions: tuple[str, ...]
+
+
+def obligations(messages: Sequence[Message]) -> Obligations:
+    """Return what a summary of these messages must keep; equal input gives equal order."""
+    found = tuple(tuple(_mentions(message)) for message in messages)
+    return Obligations(
+        mentions=found, identifiers=_weighed(messages, found), instructions=standing_instructions(messages)
+    )
+
+
+def extract_identifiers(messages: Sequence[Message]) -> tuple[Identifier, ...]:
+    """Return the identifiers of the messages, the weightiest first; equal input gives equal order."""
+    return obligations(messages).identifiers
+
+
+def _weighed(messages: Sequence[Message], found: Sequence[Sequence[Mention]]) -> tuple[Identifier, ...]:
+    """What the user said weighs most, then kind, then repetition; what an error or a decision names weighs more."""
     weights: dict[str, float] = {}
     values: dict[str, str] = {}
-    for message in messages:
-        role_weight = ROLE_WEIGHTS[message.role]
-        for mention in mentions(_readable(message), names=message.role != "tool"):
-            gain = role_weight * KIND_WEIGHTS[mention.kind]
+    for message, of_message in zip(messages, found, strict=True):
+        role_weight, text = _role_weight(message), message.text
+        for mention in of_message:
+            said = not message.calls or mention.key in text
+            gain = (role_weight if said else ROLE_WEIGHTS["tool"]) * KIND_WEIGHTS[mention.kind]
             known = weights.get(mention.key)
             weights[mention.key] = gain if known is None else max(known, gain) + 0.1 * math.log1p(known)
             values.setdefault(mention.key, mention.value)
@@ -61,13 +85,28 @@ def extract_identifiers(messages: Iterable[Message]) -> tuple[Identifier, ...]:
     return tuple(Identifier(key=key, value=values[key], weight=weights[key]) for key in ordered)
 
 
-def _readable(message: Message) -> str:
-    pieces = [message.text, *(call.arguments for call in message.calls)]
+def _role_weight(message: Message) -> float:
+    weight = ROLE_WEIGHTS[message.role]
+    if message.role == "tool":
+        return weight * WRONG_WEIGHT if any(result.is_error for result in message.results) else weight
+    return weight * DECISION_WEIGHT if DECISION.search(message.text) else weight
+
+
+def _mentions(message: Message) -> Iterator[Mention]:
+    """Identifiers of what was said, then of calls and results, in which every quoted string would be a name."""
+    yield from mentions(message.text)
+    machine = _machine_text(message)
+    if machine:
+        yield from mentions(machine, names=False)
+
+
+def _machine_text(message: Message) -> str:
+    pieces = [call.arguments[:READ_CHARS].replace("\\n", "\n").replace('\\"', '"') for call in message.calls]
     pieces += [
         "\n".join(part.text for part in result.content if isinstance(part, Text))[:READ_CHARS]
         for result in message.results
     ]
-    return "\n".join(piece for piece in pieces if piece)
+    return "\n".join(pieces)
 
 
 def missing_identifiers(summary: str, identifiers: Iterable[Identifier]) -> tuple[Identifier, ...]:
@@ -84,13 +123,31 @@ def complete_summary(
     max_tokens: int,
     max_chars: int,
     count_text: CountText,
+    owed: Obligations | None = None,
 ) -> tuple[str, Retention]:
     """Return the summary with what it must keep, and the record of what it keeps and what not.
 
     In: a summary within its limits, the messages it covers, and the summary before it, whose instructions and hints are
-    carried on. The body is cut for them where it must be, never to nothing. With nothing to add the text is unchanged.
+    carried on. The body is cut for them where it must be, never to nothing. With nothing to add the text is unchanged, and
+    completing a completed summary changes nothing. `owed` saves finding the obligations of `messages` again.
     """
-    return _Completion(text, messages, previous_summary or "", max_tokens, max_chars, count_text).done()
+    owed = owed or obligations(messages)
+    return _Completion(text, messages, previous_summary or "", max_tokens, max_chars, count_text, owed).done()
+
+
+def room_for_body(
+    body: str,
+    messages: Sequence[Message],
+    *,
+    previous_summary: str | None,
+    max_tokens: int,
+    max_chars: int,
+    count_text: CountText,
+    owed: Obligations,
+) -> tuple[int, int]:
+    """Return the tokens and characters that `complete_summary` would leave to this body."""
+    completion = _Completion(body, messages, previous_summary or "", max_tokens, max_chars, count_text, owed)
+    return completion.room()
 
 
 class _Completion:
@@ -102,12 +159,12 @@ class _Completion:
         max_tokens: int,
         max_chars: int,
         count_text: CountText,
+        owed: Obligations,
     ) -> None:
         self.text, self.max_tokens, self.max_chars, self.count = text, max_tokens, max_chars, count_text
         self.parsed, self.previous = parse(text), parse(previous_summary)
-        said = standing_instructions(messages)
-        self.instructions = _latest((*self.previous.instructions, *self.parsed.instructions, *said))
-        self.identifiers = extract_identifiers(messages)
+        self.instructions = _latest((*self.previous.instructions, *self.parsed.instructions, *owed.instructions))
+        self.identifiers = owed.identifiers
         self.given_hints = self._checked_hints(messages)
         self.language: Language = language_of([text, *(message.text for message in messages)])
 
@@ -115,7 +172,7 @@ class _Completion:
         """Return the hints to carry: earlier ones, and the summarizer's own that a search would find (SPEC §13)."""
         if not self.parsed.hints:
             return self.previous.hints
-        covered = [frozenset(terms(_readable(message))) for message in messages]
+        covered = [frozenset(terms(f"{message.text}\n{_machine_text(message)}")) for message in messages]
         found = (hint for hint in self.parsed.hints if any(set(terms(hint)) <= words for words in covered))
         return tuple(dict.fromkeys((*found, *self.previous.hints)))
 
@@ -143,32 +200,43 @@ class _Completion:
                 kept = longer
         return kept
 
+    def room(self) -> tuple[int, int]:
+        """Return the tokens and characters of the body."""
+        return self._room(self._fitting_instructions())
+
+    def _room(self, kept: Sequence[str]) -> tuple[int, int]:
+        """What instructions and a share for hints leave; hints that the text has itself count towards that share."""
+        fixed = self._render("", kept, ())
+        wanted, own = (
+            self.count(HINT_SEPARATOR.join(hints[:200])) / max(1, self.max_tokens)
+            for hints in (self._wanted_hints(self.parsed.body), self.parsed.hints)
+        )
+        reserve = max(0.0, min(HINTS_SHARE, wanted) - own)
+        tokens = self.max_tokens - (self.count(fixed) + 1 if fixed else 0) - reserve * self.max_tokens
+        chars = self.max_chars - (utf16_length(fixed) + 1 if fixed else 0) - reserve * self.max_chars
+        return int(tokens), int(chars)
+
     def _hints_and_body(self, kept: Sequence[str]) -> tuple[tuple[str, ...], str]:
         """Share what the instructions leave: the body is cut to make room for some hints, and hints fill the rest."""
-        fixed = self._render("", kept, ())
-        room_tokens = self.max_tokens - (self.count(fixed) + 1 if fixed else 0)
-        room_chars = self.max_chars - (utf16_length(fixed) + 1 if fixed else 0)
-        wanted = self._wanted_hints(self.parsed.body)
-        reserve = min(HINTS_SHARE, self.count("; ".join(wanted[:200])) / max(1, self.max_tokens)) if wanted else 0.0
-        body, _ = bound_summary(
-            self.parsed.body,
-            max_chars=int(room_chars - reserve * self.max_chars),
-            max_tokens=int(room_tokens - reserve * self.max_tokens),
-            count_text=self.count,
-        )
+        tokens, chars = self._room(kept)
+        body, _ = bound_summary(self.parsed.body, max_chars=chars, max_tokens=tokens, count_text=self.count)
         hints = self._most_hints(body, kept, self._wanted_hints(body))
-        if not self._fits(self._render(body, kept, hints), self.max_tokens, self.max_chars):
+        whole = self._render(body, kept, hints)
+        if not self._fits(whole, self.max_tokens, self.max_chars):
+            over = max(self.count(whole) - self.max_tokens, 1)
             body, _ = bound_summary(
-                body, max_chars=room_chars - 2, max_tokens=max(1, room_tokens - 2), count_text=self.count
+                body, max_chars=chars - 2, max_tokens=max(1, self.count(body) - over), count_text=self.count
             )
         return hints, body
 
     def _wanted_hints(self, body: str) -> list[str]:
         """Return the hints in order of worth: identifiers that the body lacks, and between them those carried on."""
-        new = [identifier.value for identifier in missing_identifiers(body, self.identifiers)]
-        carried = [hint for hint in self.given_hints if hint.casefold() not in body.casefold()]
-        strong = sum(i.weight >= ROLE_WEIGHTS["assistant"] for i in missing_identifiers(body, self.identifiers))
-        return list(dict.fromkeys((*new[:strong], *carried, *new[strong:])))
+        missing = missing_identifiers(body, self.identifiers)
+        strong = [identifier.value for identifier in missing if identifier.weight >= ROLE_WEIGHTS["assistant"]]
+        weak = [identifier.value for identifier in missing if identifier.weight < ROLE_WEIGHTS["assistant"]]
+        folded = body.casefold()
+        carried = [hint for hint in self.given_hints if hint.casefold() not in folded]
+        return _without_parts(list(dict.fromkeys((*strong, *carried, *weak)))[:MOST_HINTS])
 
     def _most_hints(self, body: str, kept: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
         """Return as many of the first hints as fit beside body and instructions."""
@@ -192,6 +260,12 @@ class _Completion:
             instructions_kept=len(kept),
             omitted=tuple([*left_out, *(identifier.value for identifier in missing)][:MAX_OMITTED]),
         )
+
+
+def _without_parts(hints: list[str]) -> list[str]:
+    """Drop hints that another one contains: a file's name beside its path."""
+    whole = HINT_SEPARATOR.join(hints).casefold()
+    return [hint for hint in hints if whole.count(hint.casefold()) == 1]
 
 
 def _latest(instructions: Sequence[str]) -> tuple[str, ...]:
