@@ -370,6 +370,8 @@ _CAPITALIZED = re.compile(
 )
 _CAPITAL_FIRST = re.compile(r"[A-Z](?:(?<![\s\S][A-Z])|(?<=[.!?\n] [A-Z]))[a-z]+(?:\s[A-Z][a-z]+)+")
 """These patterns begin with one class of characters, so that the engine skips to the next of them."""
+_SPEECH = re.compile(r"[。！？，；…!?]|\.\.|[,.]\s|[,.]$")
+"""A quotation with the marks of a sentence is what someone said, not a name."""
 _NOT_NAMES = frozenset(
     [
         "I",
@@ -411,7 +413,7 @@ _NOT_NAMES = frozenset(
 def _names(text: str) -> Iterator[Mention]:
     for match in _QUOTED.finditer(text):
         inner = next(group for group in match.groups() if group)
-        if len(inner.split()) <= 6:
+        if len(inner.split()) <= 6 and not _SPEECH.search(inner):
             yield _mention("quoted", inner, match.group())
     for match in _INTRODUCED.finditer(text):
         if match.group(1) not in _NOT_NAMES:

@@ -20,7 +20,7 @@ from turnfold.messages.model import Image, Message, Opaque, Reasoning, Text, Too
 QUESTION, LEAD_IN, CODE, OWN, ANSWER, DECIDED = 0.7, 0.5, 0.4, 1.1, 0.8, 1.3
 """Factors: a question asks more than it tells, and what ends in a colon waits for a list; code can be found again; who
 speaks of "I" or "my" tells a fact; a nameless assistant of a chat gives advice and repeats what it was told (an agent
-reports what it did); what was decided outlasts what was considered."""
+reports what it did, a role tells what happens); what was decided outlasts what was considered."""
 
 
 _LEADING = re.compile(
@@ -51,6 +51,10 @@ DECISION = re.compile(
     r"\b(?:decid|decision|agreed|we'll (?:go|use)|settled on|root cause|must|important|remember)|决定|定了|就用|选定|敲定|原因|必须|记住|记一下",
     re.IGNORECASE,
 )
+_QUOTES = ("“”", "「」", "『』")
+_NARRATES = re.compile(r"[“「『]|^\s*[*（(]|\*[^*\n]+ [^*\n]+\*")
+_STORY_SHARE = 0.3
+"""Of an assistant's messages, this share must have quotations or actions before it is read as telling a story."""
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _MARKUP_LINE = re.compile(r"^[\W_]*$")
 
@@ -60,11 +64,12 @@ def passages_of(messages: Sequence[Message], previous_summary: str | None, langu
     speakers = Speakers(messages, language)
     tools = ToolLines(messages, language)
     technical = any(message.calls or message.results for message in messages)
+    reporting = technical or _tells_a_story(messages)
     earlier = list(_earlier(previous_summary, speakers)) if previous_summary else []
     found = [passage for passage in earlier if not is_file_label(passage.speaker)]
     after_error = False
     for index, message in enumerate(messages):
-        of_message = list(_of_message(index, message, speakers, tools, technical, after_error))
+        of_message = list(_of_message(index, message, speakers, tools, (technical, reporting), after_error))
         found.extend(of_message)
         wrong = any(passage.section == "errors" for passage in of_message)
         after_error = message.role == "tool" and (wrong or after_error)
@@ -78,13 +83,19 @@ def conversation_language(messages: Iterable[Message], previous_summary: str | N
     return language_of(spoken or [previous_summary or ""])
 
 
+def _tells_a_story(messages: Sequence[Message]) -> bool:
+    """Whether the assistant plays a role: it tells what happens, instead of advising and repeating."""
+    told = [_NARRATES.search(message.text) is not None for message in messages if message.role == "assistant"]
+    return sum(told) > _STORY_SHARE * len(told)
+
+
 def _of_message(
-    index: int, message: Message, speakers: Speakers, tools: ToolLines, technical: bool, after_error: bool
+    index: int, message: Message, speakers: Speakers, tools: ToolLines, nature: tuple[bool, bool], after_error: bool
 ) -> Iterator[Passage]:
     for part in message.parts:
         match part:
             case Text(text=text):
-                yield from _spoken(index, message, text, speakers, technical, after_error)
+                yield from _spoken(index, message, text, speakers, nature, after_error)
             case ToolCall():
                 yield from tools.call(index, part, speakers.split(message, "")[0])
             case ToolResult():
@@ -96,11 +107,12 @@ def _of_message(
 
 
 def _spoken(
-    index: int, message: Message, text: str, speakers: Speakers, technical: bool, after_error: bool
+    index: int, message: Message, text: str, speakers: Speakers, nature: tuple[bool, bool], after_error: bool
 ) -> Iterator[Passage]:
     """Sentences of a speech. In work with tools, what an agent says right after an error is about that error."""
     speaker, said = speakers.split(message, text)
-    advice = ANSWER if not technical and message.role == "assistant" and speakers.is_role(speaker) else 1.0
+    technical, reporting = nature
+    advice = ANSWER if not reporting and message.role == "assistant" and speakers.is_role(speaker) else 1.0
     about_error = after_error and message.role == "assistant"
     for sentence, is_code in _sentences_and_code(said):
         clean = shorten(sentence) if is_code else tidy(sentence)
@@ -149,7 +161,17 @@ def tidy(sentence: str) -> str:
     if match:
         rest = rest[match.end() :]
         rest = rest[:1].upper() + rest[1:]
-    return "" if _MARKUP_LINE.match(rest) else " ".join(rest.split())
+    return "" if _MARKUP_LINE.match(rest) else _balanced(" ".join(rest.split()))
+
+
+def _balanced(text: str) -> str:
+    """Return the text without quotation marks at its ends whose partners are in other sentences."""
+    for opening, closing in _QUOTES:
+        if text.startswith(opening) and closing not in text:
+            text = text[1:]
+        elif text.endswith(closing) and opening not in text:
+            text = text[:-1]
+    return text
 
 
 def _factor(sentence: str) -> float:
