@@ -6,7 +6,10 @@ close to linear in the text: each passage is read once, counted once, and chosen
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import groupby
 
 import msgspec
@@ -34,6 +37,8 @@ STATE_SHARE, STATE_MOST = 0.12, 4
 FILES_SHARE, FILES_MOST = 0.08, 30
 IDENTIFIER = 1.5
 """What an identifier of weight 1 is worth beside a word."""
+RETURNING, RETURNING_MOST = 0.3, 8
+"""What a term gains by each e-fold of passages that hold it, and after how many it is merely a common word."""
 FOCUS = 2.0
 """How much a term of the caller's focus counts against another one."""
 
@@ -78,6 +83,11 @@ def _unique(passages: Sequence[Passage]) -> list[Passage]:
             seen.add(key)
             kept.append(passage)
     return kept
+
+
+def _returning(times: int) -> float:
+    """Return how much more a term is worth that so many passages hold: a conversation comes back to what it is about."""
+    return 1.0 + RETURNING * math.log(min(times, RETURNING_MOST))
 
 
 class _Extract:
@@ -140,31 +150,30 @@ class _Extract:
 
     def _candidates(self) -> list[Candidate]:
         focus = frozenset(terms(self._request.focus or ""))
-        labels: dict[str, float] = {}
-        per_char = self._request.max_tokens / max(self._request.max_chars, 1)
         given = {tidy(instruction) for instruction in self._owed.instructions}
-        found: list[Candidate] = []
-        for passage in self._passages:
-            worth = {} if passage.text in given else self._worth(passage, focus)
-            cost = max(self._count(" " + passage.text), len(passage.text) * per_char) if worth else 1.0
-            speaker = passage.speaker
-            if speaker not in labels:
-                labels[speaker] = float(self._count(f"\n{speaker}: "))
-            factor = passage.factor * (FOCUS if focus and not focus.isdisjoint(worth) else 1.0)
-            found.append(
-                Candidate(
-                    terms=tuple(worth.items()), cost=cost, block=passage.message, opening=labels[speaker], factor=factor
-                )
+        worths = [{} if passage.text in given else self._worth(passage) for passage in self._passages]
+        times = Counter(term for worth in worths for term in worth)
+        weight = {term: _returning(count) * (FOCUS if term in focus else 1.0) for term, count in times.items()}
+        label_cost = lru_cache(lambda speaker: float(self._count(f"\n{speaker}: ")))
+        return [
+            Candidate(
+                terms=tuple((term, value * weight[term]) for term, value in worth.items()),
+                cost=self._cost(passage) if worth else 1.0,
+                block=passage.message,
+                opening=label_cost(passage.speaker),
+                factor=passage.factor * (FOCUS if focus and not focus.isdisjoint(worth) else 1.0),
             )
-        return found
+            for passage, worth in zip(self._passages, worths, strict=True)
+        ]
 
-    def _worth(self, passage: Passage, focus: frozenset[str]) -> dict[str, float]:
+    def _cost(self, passage: Passage) -> float:
+        """Tokens, or what the passage takes of the characters where they are scarcer."""
+        per_char = self._request.max_tokens / max(self._request.max_chars, 1)
+        return max(float(self._count(" " + passage.text)), len(passage.text) * per_char)
+
+    def _worth(self, passage: Passage) -> dict[str, float]:
         """What each term of a passage is worth; an identifier counts beside the words that it is made of."""
-        worth: dict[str, float] = {}
-        for term in terms(passage.text):
-            value = information(term)
-            if value:
-                worth[term] = value * FOCUS if term in focus else value
+        worth = {term: value for term in terms(passage.text) if (value := information(term))}
         for mention in self._mentions(passage):
             worth["\0" + mention.key] = IDENTIFIER * KIND_WEIGHTS[mention.kind]
         return worth

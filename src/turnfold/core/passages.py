@@ -51,7 +51,7 @@ DECISION = re.compile(
     r"\b(?:decid|decision|agreed|we'll (?:go|use)|settled on|root cause|must|important|remember)|决定|定了|就用|选定|敲定|原因|必须|记住|记一下",
     re.IGNORECASE,
 )
-_QUOTES = ("“”", "「」", "『』")
+_QUOTES = (("“", "”"), ("「", "」"), ("『", "』"))
 _NARRATES = re.compile(r"[“「『]|^\s*[*（(]|\*[^*\n]+ [^*\n]+\*")
 _STORY_SHARE = 0.3
 """Of an assistant's messages, this share must have quotations or actions before it is read as telling a story."""
