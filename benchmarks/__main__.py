@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.measuring import BUILD, Row, skipped, table
 
 ROOT = Path(__file__).resolve().parents[1]
-OWN = ("turn", "planning", "size", "memory", "import")
+OWN = ("turn", "planning", "size", "memory", "import", "extractive")
 PEERS = ("counting", "peers")
 """Run in an environment of their own, in which the peers can be installed."""
 
