@@ -152,12 +152,14 @@ class _Extract:
         focus = frozenset(terms(self._request.focus or ""))
         given = {tidy(instruction) for instruction in self._owed.instructions}
         worths = [{} if passage.text in given else self._worth(passage) for passage in self._passages]
-        times = Counter(term for worth in worths for term in worth)
+        times: Counter[str] = Counter()
+        for worth in worths:
+            times.update(worth.keys())
         weight = {term: _returning(count) * (FOCUS if term in focus else 1.0) for term, count in times.items()}
         label_cost = lru_cache(lambda speaker: float(self._count(f"\n{speaker}: ")))
         return [
             Candidate(
-                terms=tuple((term, value * weight[term]) for term, value in worth.items()),
+                terms=tuple([(term, value * weight[term]) for term, value in worth.items()]),
                 cost=self._cost(passage) if worth else 1.0,
                 block=passage.message,
                 opening=label_cost(passage.speaker),
@@ -173,7 +175,8 @@ class _Extract:
 
     def _worth(self, passage: Passage) -> dict[str, float]:
         """What each term of a passage is worth; an identifier counts beside the words that it is made of."""
-        worth = {term: value for term in terms(passage.text) if (value := information(term))}
+        words = terms(passage.text)
+        worth = {term: value for term, value in zip(words, map(information, words), strict=True) if value}
         for mention in self._mentions(passage):
             worth["\0" + mention.key] = IDENTIFIER * KIND_WEIGHTS[mention.kind]
         return worth

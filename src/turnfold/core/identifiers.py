@@ -366,9 +366,9 @@ _INTRODUCED = re.compile(
     r"((?:the )?[A-Z][\w'’-]+(?:\s(?:(?:of|de|van|the)\s)?[A-Z][\w'’-]+){0,3})"
 )
 _CAPITALIZED = re.compile(
-    r"[A-Z](?<=[a-z0-9,;)’'] [A-Z])(?:[\w’-]*[a-z]|[A-Z]+)(?:(?:\s(?:of|de|van|von|the|la)(?:\sthe)?)?\s[A-Z][\w’-]*[a-z])*"
+    r"[A-Z](?:(?<=[a-z0-9,;)’'] [A-Z])(?:[\w’-]*[a-z]|[A-Z]+)(?:(?:\s(?:of|de|van|von|the|la)(?:\sthe)?)?\s[A-Z][\w’-]*[a-z])*"
+    r"|(?:(?<![\s\S][A-Z])|(?<=[.!?\n] [A-Z]))[a-z]+(?:\s[A-Z][a-z]+)+)"
 )
-_CAPITAL_FIRST = re.compile(r"[A-Z](?:(?<![\s\S][A-Z])|(?<=[.!?\n] [A-Z]))[a-z]+(?:\s[A-Z][a-z]+)+")
 """These patterns begin with one class of characters, so that the engine skips to the next of them."""
 _SPEECH = re.compile(r"[。！？，；…!?]|\.\.|[,.]\s|[,.]$")
 """A quotation with the marks of a sentence is what someone said, not a name."""
@@ -418,7 +418,7 @@ def _names(text: str) -> Iterator[Mention]:
     for match in _INTRODUCED.finditer(text):
         if match.group(1) not in _NOT_NAMES:
             yield _mention("introduced", match.group(1))
-    for match in (*_CAPITALIZED.finditer(text), *_CAPITAL_FIRST.finditer(text)):
+    for match in _CAPITALIZED.finditer(text):
         if match.group() not in _NOT_NAMES:
             yield _mention("name", match.group())
     if not text.isascii():

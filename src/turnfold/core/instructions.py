@@ -14,8 +14,8 @@ from turnfold.core.text.sentences import MAX_SENTENCE, sentences
 from turnfold.messages.model import Message
 
 _HAN = re.compile(f"[{HAN}]")
-_QUOTED = re.compile(r"“[^”]*”|「[^」]*」|『[^』]*』|《[^》]*》|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|`[^`]*`")
-_BULLET = re.compile(r"^\s*(?:[-*•·>]|\d{1,2}[.)、]|[（(]\d{1,2}[)）])\s*")
+_QUOTED = re.compile(r"“[^”]*”|「[^」]*」|『[^』]*』|《[^》]*》|\"[^\"]*\"|'(?<!\w')[^']*'(?!\w)|`[^`]*`")
+_BULLET = re.compile(r"\s*(?:[-*•·>]|\d{1,2}[.)、]|[（(]\d{1,2}[)）])\s*")
 
 
 def standing_instructions(messages: Iterable[Message]) -> tuple[str, ...]:
@@ -33,9 +33,8 @@ def is_standing_instruction(sentence: str) -> bool:
     """Return whether a sentence that the user said is to hold for more than the moment."""
     if not 4 <= len(sentence) <= MAX_SENTENCE:
         return False
-    plain = _BULLET.sub("", sentence)
-    bare = _QUOTED.sub("“”", plain).strip()
-    rules = _ZH if _HAN.search(bare) else _EN
+    bare = _QUOTED.sub("“”", _without(_BULLET, sentence)).strip()
+    rules = _EN if bare.isascii() or not _HAN.search(bare) else _ZH
     return rules.hold(bare)
 
 
@@ -46,16 +45,23 @@ def _prose(text: str) -> Iterator[str]:
         if line.lstrip().startswith(("```", "~~~")):
             fenced = not fenced
         elif not fenced and not _NOT_SAID.match(line):
-            for spoken in _ACTED.split(line):
-                yield from (_BULLET.sub("", sentence) for sentence in sentences(spoken))
+            for spoken in _ACTED.split(line) if _ACTS.search(line) else (line,):
+                yield from (_without(_BULLET, sentence) for sentence in sentences(spoken))
+
+
+def _without(beginning: re.Pattern[str], text: str) -> str:
+    """Return the text without what the pattern matches at its beginning."""
+    match = beginning.match(text)
+    return text[match.end() :] if match else text
 
 
 _NOT_SAID = re.compile(
     r"\s*(?:>|//|/\*|#\s*(?:[a-z]|[^\x00-\x7f])|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE|[Ee]rror|[Ww]arning|错误|警告|提示|报错)\s*[:：])"
 )
 """How lines of quotations, comments and logs begin."""
-_ACTED = re.compile(r"\*[^\s*][^*\n]* [^*\n]*\*|^\s*[（(][^）)\n]{2,60}[）)]")
+_ACTED = re.compile(r"\*(?=[^*\n]{1,300} )[^\s*][^*\n]{1,300}\*|^\s*[（(][^）)\n]{2,60}[）)]")
 """What a role does, between the things it says."""
+_ACTS = re.compile(r"[*（(]")
 
 
 class _Rules:
@@ -93,12 +99,6 @@ class _Rules:
         return "lasting" in orders or self._once.search(sentence) is None
 
     def _fires(self, clause: str) -> str | None:
-        if self._starts:
-            first = _FIRST_WORD.match(clause)
-            if first is None or (
-                first.group().lower().replace("’", "'") not in self._starts and " must " not in clause
-            ):
-                return None
         if self._lasting.match(clause):
             return "lasting"
         if not self._usual.match(clause):
@@ -108,8 +108,21 @@ class _Rules:
 
     def _clauses(self, sentence: str) -> Iterator[str]:
         """The places where an order can begin: the sentence, and each clause of it, without polite beginnings."""
-        for start in (0, *(match.end() for match in _CLAUSE_END.finditer(sentence))):
-            yield self._lead.sub("", sentence[start:].lstrip(), count=1)
+        for start in (0, *[match.end() for match in _CLAUSE_END.finditer(sentence)]):
+            clause = sentence[start:].lstrip()
+            if not self._starts:
+                yield _without(self._lead, clause)
+                continue
+            word = _first_word(clause)
+            if word in _LEAD_WORDS:
+                clause = _without(self._lead, clause)
+                word = _first_word(clause)
+            if word in self._starts or " must " in clause:
+                yield clause
+
+
+def _first_word(clause: str) -> str:
+    return clause.partition(" ")[0].rstrip(",.:;!?").lower().replace("’", "'")
 
 
 _PART_END = re.compile(r"[,;，；。]")
@@ -136,13 +149,44 @@ redact encrypt hash trim wrap cut omit shorten expand refuse decline contact pin
 """
 """What an assistant can be told to do. Before an unlisted word a rule needs a stronger sign."""
 _VERBS = f"(?:{'|'.join(_VERB_WORDS.split())})"
+_LEAD_WORDS = frozenset(
+    [
+        "please",
+        "also",
+        "ok",
+        "okay",
+        "oh",
+        "so",
+        "and",
+        "but",
+        "then",
+        "well",
+        "just",
+        "again",
+        "important",
+        "note",
+        "rule",
+        "one",
+        "btw",
+        "kindly",
+        "hey",
+        "hi",
+        "thanks",
+        "listen",
+        "first",
+        "second",
+        "finally",
+        "plus",
+        "hm",
+        "hmm",
+    ]
+)
 _OTHER_STARTS = """
 from henceforth hereafter starting going moving in for you you're your always never under on at do don't dont whenever every each any
 anytime when if within throughout bear i i'd as by without no zero all it's it can could would will nothing nobody before after we quit
 refrain only just short shorter brief concise longer formal plain simple stick act pretend behave use stop remember
 """
 _STARTS = frozenset((*_VERB_WORDS.split(), *_OTHER_STARTS.split()))
-_FIRST_WORD = re.compile(r"[\w'’-]+")
 """No rule fires on a clause that begins with another word, but those about what something "must" do."""
 _OBJECT = r"(?:the|a|an|any|my|your|our|all|me|us|it|this|that|these|those|more|two|too|anything|anyone|in|on|to|with|without|before|after|for|real|new)\b"
 _NO_ORDER = (
@@ -172,7 +216,7 @@ _DIRECTED = rf"(?:please\b|(?:always|never|only|just|first|simply)\s|don't\b|do\
 
 _EN = _Rules(
     starts=_STARTS,
-    lead=r"^(?:(?:please|also|ok(?:ay)?|oh|so|and|but|then|well|just|again|important|note|rule|one\sthing|btw|kindly|hey|hi|thanks|listen|first|second|finally|plus|hm+|one\smore\sthing)[,:]?\s+)+",
+    lead=r"(?:(?:please|also|ok(?:ay)?|oh|so|and|but|then|well|just|again|important|note|rule|one\s(?:more\s)?thing|btw|kindly|hey|hi|thanks|listen|first|second|finally|plus|hmm?)[,:.]?\s+)+",
     lasting=rf"""
         {_LASTS}(?:,\s*|\s+){_NOT_A_SUBJECT}\S
         |(?:in|for)\s(?:all\s(?:your\s)?(?:future|your)\b|(?:all|every|any|each)\s(?:\w+\s){{0,3}}(?=(?:please|you\s(?:write|give|send|make|add|create|touch|change|commit|open|use)\b)))(?:\s?\w+){{0,3}}?,?\s(?:please\s)?{_NOT_A_SUBJECT}(?!\w+\sthey\b){_CONDUCT}\b

@@ -40,6 +40,8 @@ _WISH = re.compile(
     r"|(?:我|我们)(?:想|要|需要|打算|计划|希望)|请|帮我|帮忙|目标|任务|能不能",
     re.IGNORECASE,
 )
+_WISH_WORDS = (" to ", "please", "can you", "could you", "help me", "let's", "goal", "task")
+"""One of these is in every English wish: looked for first, which is many times as fast."""
 _OWN = re.compile(r"(?:I|I'm|I've|I'd|My|We|We've|Our|Last|Yesterday)\b|我|昨天|上周|去年")
 TROUBLE = re.compile(
     r"\b(?:error|errors|exception|traceback|fail(?:ed|s|ure|ures|ing)?|crash(?:ed|es)?|bugs?|fix(?:ed|es)?|broken|timed out"
@@ -47,10 +49,10 @@ TROUBLE = re.compile(
     r"|(?-i:\w(?:Error|Exception)\b|\bE[A-Z]{4,}\b)|报错|错误|失败|异常|崩溃|修复|修好|解决了|超时|故障|原因是|根因|漏洞|回滚",
     re.IGNORECASE,
 )
-DECISION = re.compile(
-    r"\b(?:decid|decision|agreed|we'll (?:go|use)|settled on|root cause|must|important|remember)|决定|定了|就用|选定|敲定|原因|必须|记住|记一下",
-    re.IGNORECASE,
-)
+_DECISIONS = (
+    "decid", "decision", "agreed", "we'll go", "we'll use", "settled on", "root cause", " must ", "important", "remember",
+    "决定", "定了", "就用", "选定", "敲定", "原因", "必须", "记住", "记一下",
+)  # fmt: skip
 _QUOTES = (("“", "”"), ("「", "」"), ("『", "』"))
 _NARRATES = re.compile(r"[“「『]|^\s*[*（(]|\*[^*\n]+ [^*\n]+\*")
 _STORY_SHARE = 0.3
@@ -63,7 +65,7 @@ def passages_of(messages: Sequence[Message], previous_summary: str | None, langu
     """Return all passages of an earlier summary and of `messages`, in order, the files that were touched last."""
     speakers = Speakers(messages, language)
     tools = ToolLines(messages, language)
-    technical = any(message.calls or message.results for message in messages)
+    technical = any(isinstance(part, ToolCall | ToolResult) for message in messages for part in message.parts)
     reporting = technical or _tells_a_story(messages)
     earlier = list(_earlier(previous_summary, speakers)) if previous_summary else []
     found = [passage for passage in earlier if not is_file_label(passage.speaker)]
@@ -81,6 +83,18 @@ def conversation_language(messages: Iterable[Message], previous_summary: str | N
     """Return the language that the people of a conversation use; tool output does not count."""
     spoken = [message.text for message in messages if message.role in {"user", "assistant"}]
     return language_of(spoken or [previous_summary or ""])
+
+
+def decides(text: str) -> bool:
+    """Return whether a text speaks of a decision, a cause or something to remember."""
+    lowered = text.lower()
+    return any(word in lowered for word in _DECISIONS)
+
+
+def _wishes(sentence: str) -> bool:
+    lowered = sentence.lower()
+    likely = not sentence.isascii() or any(word in lowered for word in _WISH_WORDS)
+    return likely and _WISH.search(sentence) is not None
 
 
 def _tells_a_story(messages: Sequence[Message]) -> bool:
@@ -118,7 +132,7 @@ def _spoken(
         clean = shorten(sentence) if is_code else tidy(sentence)
         if not clean:
             continue
-        weight = _factor(clean) * advice * (DECIDED if technical and DECISION.search(clean) else 1.0)
+        weight = _factor(clean) * advice * (DECIDED if technical and decides(clean) else 1.0)
         trouble = about_error or (technical and TROUBLE.search(clean) is not None)
         yield Passage(
             message=index,
@@ -126,7 +140,7 @@ def _spoken(
             text=clean,
             section="errors" if trouble else "happened",
             factor=CODE if is_code or sentence[0] == "|" else weight,
-            wish=message.role == "user" and not is_code and _WISH.search(clean) is not None,
+            wish=message.role == "user" and not is_code and _wishes(clean),
             alone=is_code or sentence[0] == "|",
         )
         about_error = False
@@ -154,7 +168,10 @@ def _sentences_and_code(text: str) -> Iterator[tuple[str, bool]]:
 
 def tidy(sentence: str) -> str:
     """Return a sentence without leading interjections and vocatives, marks of lists, tables and bold type, trailing emoji."""
-    rest = _NUMBER.sub("", sentence.strip().lstrip("-*•>|# "), count=1).replace("**", "").rstrip("| ")
+    rest = sentence.strip().lstrip("-*•>|# ").replace("**", "").rstrip("| ")
+    number = _NUMBER.match(rest)
+    if number:
+        rest = rest[number.end() :]
     if not rest[-1:].isascii():
         rest = _TRAILING.sub("", rest)
     match = _LEADING.match(rest)
@@ -166,6 +183,8 @@ def tidy(sentence: str) -> str:
 
 def _balanced(text: str) -> str:
     """Return the text without quotation marks at its ends whose partners are in other sentences."""
+    if text.isascii():
+        return text
     for opening, closing in _QUOTES:
         if text.startswith(opening) and closing not in text:
             text = text[1:]

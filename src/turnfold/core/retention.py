@@ -14,7 +14,7 @@ import msgspec
 from turnfold.core.checkpoint import Retention
 from turnfold.core.identifiers import KIND_WEIGHTS, Mention, mentions
 from turnfold.core.instructions import standing_instructions
-from turnfold.core.passages import DECISION
+from turnfold.core.passages import decides
 from turnfold.core.sections import HINT_SEPARATOR, Parsed, parse, render
 from turnfold.core.text.scripts import Language, language_of
 from turnfold.core.text.terms import terms
@@ -54,13 +54,17 @@ class Obligations(msgspec.Struct, frozen=True, kw_only=True):
     mentions: tuple[tuple[Mention, ...], ...]
     identifiers: tuple[Identifier, ...]
     instructions: tuple[str, ...]
+    language: Language | None
 
 
 def obligations(messages: Sequence[Message]) -> Obligations:
     """Return what a summary of these messages must keep; equal input gives equal order."""
     found = tuple(tuple(_mentions(message)) for message in messages)
     return Obligations(
-        mentions=found, identifiers=_weighed(messages, found), instructions=standing_instructions(messages)
+        mentions=found,
+        identifiers=_weighed(messages, found),
+        instructions=standing_instructions(messages),
+        language=language_of(texts) if any(texts := [message.text for message in messages]) else None,
     )
 
 
@@ -74,9 +78,12 @@ def _weighed(messages: Sequence[Message], found: Sequence[Sequence[Mention]]) ->
     weights: dict[str, float] = {}
     values: dict[str, str] = {}
     for message, of_message in zip(messages, found, strict=True):
-        role_weight, text = _role_weight(message), message.text
+        if not of_message:
+            continue
+        text, has_calls = message.text, bool(message.calls)
+        role_weight = _role_weight(message, text)
         for mention in of_message:
-            said = not message.calls or mention.key in text
+            said = not has_calls or mention.key in text
             gain = (role_weight if said else ROLE_WEIGHTS["tool"]) * KIND_WEIGHTS[mention.kind]
             known = weights.get(mention.key)
             weights[mention.key] = gain if known is None else max(known, gain) + 0.1 * math.log1p(known)
@@ -85,18 +92,18 @@ def _weighed(messages: Sequence[Message], found: Sequence[Sequence[Mention]]) ->
     return tuple(Identifier(key=key, value=values[key], weight=weights[key]) for key in ordered)
 
 
-def _role_weight(message: Message) -> float:
+def _role_weight(message: Message, text: str) -> float:
     weight = ROLE_WEIGHTS[message.role]
     if message.role == "tool":
         return weight * WRONG_WEIGHT if any(result.is_error for result in message.results) else weight
-    return weight * DECISION_WEIGHT if DECISION.search(message.text) else weight
+    return weight * DECISION_WEIGHT if decides(text) else weight
 
 
 def _mentions(message: Message) -> Iterator[Mention]:
     """Identifiers of what was said, then of calls and results, in which every quoted string would be a name."""
     yield from mentions(message.text)
-    machine = _machine_text(message)
-    if machine:
+    if message.role != "user":
+        machine = _machine_text(message)
         yield from mentions(machine, names=False)
 
 
@@ -166,7 +173,7 @@ class _Completion:
         self.instructions = _latest((*self.previous.instructions, *self.parsed.instructions, *owed.instructions))
         self.identifiers = owed.identifiers
         self.given_hints = self._checked_hints(messages)
-        self.language: Language = language_of([text, *(message.text for message in messages)])
+        self.language: Language = owed.language or language_of([text])
 
     def _checked_hints(self, messages: Sequence[Message]) -> tuple[str, ...]:
         """Return the hints to carry: earlier ones, and the summarizer's own that a search would find (SPEC §13)."""

@@ -58,10 +58,11 @@ def _recurring_prefixes(messages: Iterable[Message]) -> dict[Role, frozenset[str
     totals: Counter[Role] = Counter()
     seen: dict[Role, Counter[str]] = {}
     for message in messages:
-        if message.role not in {"user", "assistant"} or not message.text:
+        text = message.text if message.role in {"user", "assistant"} else ""
+        if not text:
             continue
         totals[message.role] += 1
-        match = _PREFIX.match(message.text[:32])
+        match = _PREFIX.match(text[:32])
         if match:
             seen.setdefault(message.role, Counter())[match.group(1)] += 1
     found: dict[Role, frozenset[str]] = {}

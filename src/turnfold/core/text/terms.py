@@ -25,7 +25,7 @@ _VOWEL = re.compile(r"[aeiouy]")
 def terms(text: str) -> list[str]:
     """Return the terms of `text`, in order, with repetitions."""
     if text.isascii():
-        return [stem(word) for word in _ASCII_RUN.findall(text.lower())]
+        return list(map(stem, _ASCII_RUN.findall(text.lower())))
     return _mixed_terms(fold(text), last_single=False)
 
 
