@@ -17,10 +17,6 @@ REPEAT = 0.15
 
 PATIENCE = 40
 """After so many passages that do not fit, what is left of the budget is left."""
-SAID = 0.01
-"""Below this share a term is worth nothing more, and its holders are left as they are."""
-NOTHING = 1e-9
-"""What sums of floating-point numbers leave where nothing is left."""
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,12 +41,6 @@ class Cover:
             for candidate in candidates
         ]
         self._share = [1.0] * len(numbers)  # what saying a term once more is worth, of what the first time was
-        self._worth = [sum([value for _, value in terms]) for terms in self._terms]
-        # of each term: who says it, its worth there
-        self._holders: list[list[tuple[int, float]]] = [[] for _ in numbers]
-        for index, terms in enumerate(self._terms):
-            for number, value in terms:
-                self._holders[number].append((index, value))
         self._block = [candidate.block for candidate in candidates]
         self._cost = [(candidate.cost + candidate.opening) or 1.0 for candidate in candidates]
         self._cost_in_open_block = [candidate.cost or 1.0 for candidate in candidates]
@@ -72,15 +62,15 @@ class Cover:
         return heap
 
     def _take(self, heap: list[tuple[float, int]], budget: float, most: int | None) -> list[int]:
-        worth, cost, taken = self._worth, self._cost, self._taken
+        cost, taken = self._cost, self._taken
         chosen: list[int] = []
         too_big: list[tuple[float, int]] = []
         while heap and len(too_big) < PATIENCE and (most is None or len(chosen) < most):
             stale, index = heapq.heappop(heap)
             if index in taken:
                 continue
-            gain = worth[index] / cost[index]
-            if gain <= NOTHING:
+            gain = self._gain(index)
+            if gain <= 0.0:
                 continue
             if gain < -stale and heap and gain < -heap[0][0]:
                 heapq.heappush(heap, (-gain, index))
@@ -95,18 +85,17 @@ class Cover:
         return chosen
 
     def _gain(self, index: int) -> float:
-        return self._worth[index] / self._cost[index]
+        share = self._share
+        worth = 0.0
+        for number, value in self._terms[index]:
+            worth += value * share[number]
+        return worth / self._cost[index]
 
     def _choose(self, index: int) -> None:
         """Record a choice. Its block is open now, so the gains of its neighbours rise: they enter the heap again."""
         self._taken.add(index)
-        worth, share = self._worth, self._share
         for number, _ in self._terms[index]:
-            if share[number] > SAID:
-                lost = share[number] * (1.0 - REPEAT)
-                share[number] -= lost
-                for holder, value in self._holders[number]:
-                    worth[holder] -= value * lost
+            self._share[number] *= REPEAT
         for sibling in self._closed.pop(self._block[index], ()):
             self._cost[sibling] = self._cost_in_open_block[sibling]
             if sibling not in self._taken:

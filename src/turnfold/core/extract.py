@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 
 import msgspec
 
@@ -38,7 +38,9 @@ FILES_SHARE, FILES_MOST = 0.08, 30
 IDENTIFIER = 1.5
 """What an identifier of weight 1 is worth beside a word."""
 RETURNING, RETURNING_MOST = 0.3, 8
-"""What a term gains by each e-fold of passages that hold it, and after how many it is merely a common word."""
+"""What a term gains by each e-fold of passages that hold it, and after how many it is merely a common word: a conversation
+comes back to what it is about."""
+_RETURNS = [1.0, *(1.0 + RETURNING * math.log(times) for times in range(1, RETURNING_MOST + 1))]
 FOCUS = 2.0
 """How much a term of the caller's focus counts against another one."""
 
@@ -83,11 +85,6 @@ def _unique(passages: Sequence[Passage]) -> list[Passage]:
             seen.add(key)
             kept.append(passage)
     return kept
-
-
-def _returning(times: int) -> float:
-    """Return how much more a term is worth that so many passages hold: a conversation comes back to what it is about."""
-    return 1.0 + RETURNING * math.log(min(times, RETURNING_MOST))
 
 
 class _Extract:
@@ -152,10 +149,9 @@ class _Extract:
         focus = frozenset(terms(self._request.focus or ""))
         given = {tidy(instruction) for instruction in self._owed.instructions}
         worths = [{} if passage.text in given else self._worth(passage) for passage in self._passages]
-        times: Counter[str] = Counter()
-        for worth in worths:
-            times.update(worth.keys())
-        weight = {term: _returning(count) * (FOCUS if term in focus else 1.0) for term, count in times.items()}
+        times = Counter(chain.from_iterable(worths))
+        weight = {term: _RETURNS[min(count, RETURNING_MOST)] for term, count in times.items()}
+        weight.update({term: weight[term] * FOCUS for term in focus if term in weight})
         label_cost = lru_cache(lambda speaker: float(self._count(f"\n{speaker}: ")))
         return [
             Candidate(

@@ -40,7 +40,9 @@ _WISH = re.compile(
     r"|(?:我|我们)(?:想|要|需要|打算|计划|希望)|请|帮我|帮忙|目标|任务|能不能",
     re.IGNORECASE,
 )
-_WISH_WORDS = (" to ", "please", "can you", "could you", "help me", "let's", "goal", "task")
+_WISH_WORD = re.compile(
+    r"[ pchlgt](?:(?<= )to |(?<=p)lease|(?<=c)(?:an|ould) you|(?<=h)elp me|(?<=l)et's|(?<=g)oal|(?<=t)ask)"
+)
 """One of these is in every English wish: looked for first, which is many times as fast."""
 _OWN = re.compile(r"(?:I|I'm|I've|I'd|My|We|We've|Our|Last|Yesterday)\b|我|昨天|上周|去年")
 TROUBLE = re.compile(
@@ -64,8 +66,9 @@ _MARKUP_LINE = re.compile(r"^[\W_]*$")
 def passages_of(messages: Sequence[Message], previous_summary: str | None, language: Language) -> list[Passage]:
     """Return all passages of an earlier summary and of `messages`, in order, the files that were touched last."""
     speakers = Speakers(messages, language)
-    tools = ToolLines(messages, language)
     technical = any(isinstance(part, ToolCall | ToolResult) for message in messages for part in message.parts)
+    acting = messages if technical else ()
+    tools = ToolLines(acting, language)
     reporting = technical or _tells_a_story(messages)
     earlier = list(_earlier(previous_summary, speakers)) if previous_summary else []
     found = [passage for passage in earlier if not is_file_label(passage.speaker)]
@@ -73,9 +76,11 @@ def passages_of(messages: Sequence[Message], previous_summary: str | None, langu
     for index, message in enumerate(messages):
         of_message = list(_of_message(index, message, speakers, tools, (technical, reporting), after_error))
         found.extend(of_message)
-        wrong = any(passage.section == "errors" for passage in of_message)
-        after_error = message.role == "tool" and (wrong or after_error)
-    found.extend(tools.files(messages, (passage for passage in earlier if is_file_label(passage.speaker))))
+        if message.role == "tool":
+            after_error = after_error or any(passage.section == "errors" for passage in of_message)
+        else:
+            after_error = False
+    found.extend(tools.files(acting, (passage for passage in earlier if is_file_label(passage.speaker))))
     return found or list(raw_passages(messages, speakers.tool(None)))
 
 
@@ -93,8 +98,8 @@ def decides(text: str) -> bool:
 
 def _wishes(sentence: str) -> bool:
     lowered = sentence.lower()
-    likely = not sentence.isascii() or any(word in lowered for word in _WISH_WORDS)
-    return likely and _WISH.search(sentence) is not None
+    likely = not sentence.isascii() or _WISH_WORD.search(lowered)
+    return bool(likely) and _WISH.search(sentence) is not None
 
 
 def _tells_a_story(messages: Sequence[Message]) -> bool:
@@ -169,8 +174,7 @@ def _sentences_and_code(text: str) -> Iterator[tuple[str, bool]]:
 def tidy(sentence: str) -> str:
     """Return a sentence without leading interjections and vocatives, marks of lists, tables and bold type, trailing emoji."""
     rest = sentence.strip().lstrip("-*•>|# ").replace("**", "").rstrip("| ")
-    number = _NUMBER.match(rest)
-    if number:
+    if rest[:1].isdigit() and (number := _NUMBER.match(rest)):
         rest = rest[number.end() :]
     if not rest[-1:].isascii():
         rest = _TRAILING.sub("", rest)
@@ -178,7 +182,9 @@ def tidy(sentence: str) -> str:
     if match:
         rest = rest[match.end() :]
         rest = rest[:1].upper() + rest[1:]
-    return "" if _MARKUP_LINE.match(rest) else _balanced(" ".join(rest.split()))
+    if not rest[:1].isalnum() and _MARKUP_LINE.match(rest):
+        return ""
+    return _balanced(" ".join(rest.split()))
 
 
 def _balanced(text: str) -> str:
