@@ -15,7 +15,7 @@ from turnfold.config.settings import Settings
 from turnfold.core.plan import Plan
 from turnfold.core.reasons import Reason
 from turnfold.errors import ContextOverflowError, PlanningError
-from turnfold.messages.model import Message
+from turnfold.messages.model import Message, leading_system
 from turnfold.runtime.decision import Decision, Prepared
 from turnfold.session import Session
 from turnfold.transcripts import CODECS, encode
@@ -92,21 +92,14 @@ class Report(msgspec.Struct, kw_only=True):
 
 
 async def _compact(transcript: Transcript, settings: Settings, focus: str | None, *, dry_run: bool) -> Report:
-    fixed, history = _split_fixed(transcript.messages)
+    fixed = leading_system(transcript.messages)
+    history = transcript.messages[len(fixed) :]
     async with wiring.memory_store() as store:
         session = wiring.open_session(store, settings, system="\n\n".join(message.text for message in fixed))
         session.tools = transcript.tools
         async with session:
             await session.append(*history)
             return await _tried(session, settings, focus, dry_run=dry_run)
-
-
-def _split_fixed(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-    """Split off the system messages at the start: the fixed prompt, which is no history."""
-    start = 0
-    while start < len(messages) and messages[start].role == "system":
-        start += 1
-    return messages[:start], messages[start:]
 
 
 async def _tried(session: Session, settings: Settings, focus: str | None, *, dry_run: bool) -> Report:

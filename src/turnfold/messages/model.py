@@ -6,6 +6,8 @@ under anyone's hands. What a message *means* (its digest) is defined in `canonic
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import takewhile
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -135,3 +137,8 @@ def text_message(
 ) -> Message:
     """Return a message of one text part."""
     return Message(id=message_id, role=role, parts=(Text(text=text),), kind=kind, created_at=created_at)
+
+
+def leading_system(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return the system messages that come before any other."""
+    return tuple(takewhile(lambda message: message.role == "system", messages))

@@ -230,8 +230,9 @@ class Session(Conversation):
     async def _situation(self) -> Situation:
         track, checkpoint = self._track, self._track.checkpoint
         history, incoming = _split_incoming(track.history())
-        pinned = closed_under_tools(history, self._pinned)
-        covered_pins = await track.covered(self._pinned) if self._pinned and track.covered_position else ()
+        wanted = self._pinned | track.prompt_ids()
+        pinned = closed_under_tools(history, wanted)
+        covered_pins = await track.covered(wanted) if wanted and track.covered_position else ()
         shown = frozenset(checkpoint.pins) if checkpoint else frozenset()
         prompt_after = compile_prompt(await self._prompt.current())
         return Situation(

@@ -14,7 +14,7 @@ from turnfold.core.summary_row import is_own_summary
 from turnfold.core.validation import validate_record, validate_stored
 from turnfold.errors import NotFoundError
 from turnfold.messages.log import MAIN, ConversationKey, LogEntry
-from turnfold.messages.model import Message
+from turnfold.messages.model import Message, leading_system
 from turnfold.ports import Store
 from turnfold.runtime.meter import Meter
 
@@ -47,6 +47,7 @@ class Track:
         self.request: Message | None = None
         self.reasons: tuple[Reason, ...] = ()
         self.writable = True
+        self._covered_prompt: tuple[Message, ...] = ()
 
     async def load(self) -> None:
         """Read the newest usable checkpoint and the rows after its coverage. A new conversation has neither.
@@ -58,6 +59,7 @@ class Track:
         checkpoint, position = await self._newest_usable()
         request = await self._load_request(checkpoint)
         rows = await self._rows_after(position)
+        self._covered_prompt = await self._load_prompt(position)
         self.checkpoint, self.covered_position, self.request = checkpoint, position, request
         self.position, self.rows, self.factor, self.memory_update = position, [], 1.0, None
         self.take(rows)
@@ -154,6 +156,20 @@ class Track:
         """Return the ids of the folded rows after the coverage."""
         folded = frozenset(self.checkpoint.folded) if self.checkpoint else frozenset()
         return tuple(row.id for row in self.rows if row.id in folded)
+
+    async def _load_prompt(self, covered: int) -> tuple[Message, ...]:
+        if not covered:
+            return ()
+        first = await self.store.read(self.conversation, branch=self.branch, limit=min(covered, PAGE))
+        return leading_system(entry.message for entry in first)
+
+    def prompt_ids(self) -> frozenset[str]:
+        """Return the ids of the system messages that the conversation itself begins with, as imported ones do.
+
+        No compaction takes them out of view: they are pinned without anybody saying so.
+        """
+        leading = self._covered_prompt if self.covered_position else leading_system(self.rows)
+        return frozenset(message.id for message in leading)
 
     async def covered(self, ids: Iterable[str]) -> tuple[Message, ...]:
         """Return those of the messages that this branch's coverage holds, in log order."""

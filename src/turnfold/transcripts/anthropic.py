@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from turnfold.errors import TranscriptError
 from turnfold.messages.canonical import js_json
-from turnfold.messages.model import Message, Text, Tool, Usage
+from turnfold.messages.model import Message, Text, Tool, Usage, leading_system
 from turnfold.transcripts.anthropic_messages import (
     FORMAT,
     BadMessage,
@@ -216,7 +216,7 @@ def encode_request(
     `thinking` is left out while an open tool loop has calls without thinking: the API refuses that.
     """
     messages = tuple(messages)
-    leading = _leading_system(messages)
+    leading = len(leading_system(messages))
     body: dict[str, Any] = dict(fields)
     if not _may_think(messages):
         body.pop("thinking", None)
@@ -229,10 +229,6 @@ def encode_request(
     if cache:
         _set_breakpoints(body, has_summary=leading < len(messages) and messages[leading].kind == "summary")
     return body
-
-
-def _leading_system(messages: Sequence[Message]) -> int:
-    return next((index for index, message in enumerate(messages) if message.role != "system"), len(messages))
 
 
 def _encode_system(messages: Sequence[Message], *, verbatim: bool) -> Any:
