@@ -39,6 +39,6 @@ async def test_a_system_message_in_mid_conversation_is_history(tmp_path: Path) -
         await session.append(text_message("hi", "assistant", "hi"))
         for number in range(12):
             await session.say(f"question {number}: " + "about the harbour " * 12)
-            prepared = await session.prepare()
+            await session.prepare()
             await session.reply(text_message(new_id(), "assistant", f"answer {number}: " + "it is so " * 12))
-        assert "note" not in [message.id for message in prepared.messages]
+        assert "note" not in await session.context_ids()
