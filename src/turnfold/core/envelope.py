@@ -44,7 +44,7 @@ class CompactionStats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         """By how many the messages in context became fewer, where both counts are known."""
         if self.messages_count_before is None or self.messages_count_after is None:
             return None
-        return max(0, self.messages_count_before - self.messages_count_after)
+        return self.messages_count_before - self.messages_count_after
 
 
 def alert_text(

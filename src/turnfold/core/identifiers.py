@@ -76,7 +76,8 @@ def _paths(text: str) -> Iterator[Mention]:
 # --- words of ASCII: each is classified by the first pattern that fits the whole of it
 
 _TOKEN = re.compile(
-    r"(?<![\w.])\$?\d{1,3}(?:,\d{3})+(?:\.\d+)?|!\d+|[A-Za-z0-9_./\\:@#$%~+=&?*-]*[A-Za-z0-9_/*](?:\(\))?"
+    r"(?<![\w.])\$?\d{1,3}(?:,\d{3})+(?:\.\d+)?|!\d+"
+    r"|(?<![.\\:@#$%~+=&?-])[A-Za-z0-9_./\\:@#$%~+=&?*-]*[A-Za-z0-9_/*](?:\(\))?"
 )
 _PLAIN = re.compile(r"[A-Za-z]?[a-z]*|[A-Z]{2,}|[A-Za-z]+(?:-[a-z]+)+|[A-Z]?[a-z]+[/][a-z]+")
 _EXTENSIONS = (

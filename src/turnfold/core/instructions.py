@@ -270,7 +270,7 @@ _EN = _Rules(
         """,
     once=r"""\b(?:yet|right\snow|for\snow|just\snow|(?<!from\s)now|(?<!from\s)today|tonight|this\stime|this\sonce|just\sonce|once\smore|tomorrow|while\si|before\si(?:'ve|\shave)?\s(?!say)
         |until\s(?:\w+\sis|i\s(?:am|get|come|look))|for\sa\s(?:moment|second|minute)|in\smy\slast|again,\sbut|my\slast|the\slast\s(?:question|one|message)|when\syou\smake\sthe|anymore)\b
-        |^(?:\W*\w+){1,3}\s(?:it|this|that|them|these|those)\s*(?:[,.!]|$)""",
+        |^\W*\w+(?:\W+\w+){0,2}\s(?:it|this|that|them|these|those)\s*(?:[,.!]|$)""",
     this=r"\b(?:(?:this|that)\sone|these\stwo|for\sthis\s(?:test|slide|one|file|line|run|flight))\b",
     against=r"""\b(?:said|says|told|whispered|muttered|replied|declared|swore|vowed|announced|shouted|yelled|sang|according\sto|the\ssign|the\smanual|used\sto|wrote|reads|begged|explained|warned|insisted|promised
         |states\sthat|stated|contract|favou?rite\s(?:poem|song|line|movie)|(?:she|he)\s(?:thought|asked|cried))\b

@@ -19,6 +19,7 @@ CODES = frozenset(
         "prompt_too_long",
         "string_above_max_length",
         "max_input_tokens_exceeded",
+        "max_tokens_exceeded",
     }
 )
 """Typed error codes that mean overflow: OpenAI and its imitators, Anthropic, llama.cpp, Azure."""

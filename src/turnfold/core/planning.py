@@ -7,15 +7,20 @@ import msgspec
 from turnfold.core.budget import Budget
 from turnfold.core.plan import Plan
 from turnfold.core.planners import WindowGoal, plan_all, plan_bounded_recent, plan_floor_aware, plan_parity
+from turnfold.core.planners.sliding_window import MIN_ALLOWANCE
 from turnfold.core.policy import Policy
 from turnfold.errors import PlanningError
 from turnfold.messages.model import Message
+
+MIN_SAID = 32
+"""Tokens that a summary may say at least, its envelope apart: some twenty words."""
 
 
 class PlanningInput(msgspec.Struct, frozen=True, kw_only=True):
     """What planners see: the rows, their tokens (0 for pinned ones, which the floor holds), the closed groups, the floor.
 
     `incoming` is the turn that nothing summarizes, with its tokens: the agent seed counts it as history all the same.
+    `envelope` is what the summary message takes before it says anything.
     """
 
     rows: tuple[Message, ...]
@@ -25,6 +30,7 @@ class PlanningInput(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[tuple[int, int], ...]
     floor: int
     budget: Budget
+    envelope: int = 0
 
 
 def candidate_plans(policy: Policy, known: PlanningInput) -> tuple[Plan, ...]:
@@ -60,6 +66,7 @@ def _window(policy: Policy, known: PlanningInput) -> Plan:
             allowance=allowance,
             percentage=policy.percentage,
             min_headroom_turns=policy.min_headroom_turns,
+            least_allowance=max(MIN_ALLOWANCE, known.envelope + MIN_SAID),
         )
         return plan_floor_aware(known.rows, known.tokens, goal)
     plan = plan_parity(

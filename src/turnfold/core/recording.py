@@ -26,7 +26,7 @@ def summary_checkpoint(
         structured=draft.structured if draft else None,
         summary_message_id=upcoming.summary_id,
         coverage=extend_coverage(old.coverage if old else None, covered),
-        masks=tuple(mask for mask in situation.masks if mask.message_id in kept),
+        masks=tuple(mask for mask in situation.masks_next if mask.message_id in kept),
         pins=tuple(pin.id for pin in situation.pins_after(covered)),
         open_request_id=request.id if request is not None and request.id not in kept else None,
         folded=(*situation.folded_ids(), *(row.id for row in covered if row.kind == "summary")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 
@@ -10,7 +10,7 @@ from turnfold.core.checkpoint import Checkpoint, Mask
 from turnfold.core.groups import closed_groups, open_request
 from turnfold.core.plan import Plan
 from turnfold.core.system_prompt import CompiledPrompt
-from turnfold.core.view import ViewParts, apply_masks
+from turnfold.core.view import ViewParts, apply_masks, render_view
 from turnfold.messages.model import Message, Tool
 
 TRANSIENT_KINDS = frozenset({"memory_update", "reminder"})
@@ -52,6 +52,11 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
         return self.checkpoint.masks if self.checkpoint else ()
 
     @property
+    def masks_next(self) -> tuple[Mask, ...]:
+        """The masks in force after a compaction: what was pinned since shows again."""
+        return tuple(mask for mask in self.masks if mask.message_id not in self.pinned)
+
+    @property
     def fixed_next(self) -> tuple[Message, ...]:
         """The fixed prompt after a compaction."""
         return self.fixed if self.fixed_after is None else self.fixed_after
@@ -63,6 +68,13 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     def closed_groups(self) -> tuple[tuple[int, int], ...]:
         """Return the groups that may be compacted as a whole: the caller's, else the closed ones of the planning rows."""
         return closed_groups(self.planning_rows()) if self.groups is None else self.groups
+
+    def covered_request(self) -> Message | None:
+        """Return the open turn's request where an earlier compaction covered it: every view shows it apart from the history."""
+        request = self.open_request()
+        if request is None or request is not self.request:
+            return None
+        return request if _absent(request, self.covered_pins) else None
 
     def open_request(self) -> Message | None:
         """Return the request that must stay in view because its turn has no final answer yet."""
@@ -94,7 +106,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
             pins=pins,
             summary=summary,
             request=request if request is not None and _absent(request, (*pins, *kept)) else None,
-            history=apply_masks(kept, self.masks),
+            history=apply_masks(kept, self.masks_next),
             injected=self.injected,
             incoming=_lasting(self.incoming),
             restored=self.restored_after,
@@ -116,6 +128,24 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     def pins_after(self, covered: Iterable[Message]) -> tuple[Message, ...]:
         """Return the pinned messages that stand before the summary once `covered` is covered too."""
         return (*self.covered_pins, *(message for message in covered if message.id in self.pinned))
+
+    def verbatim_after(self, parts: ViewParts, shown_before: Collection[str]) -> tuple[Message, ...]:
+        """Return what must stand in a view of `parts` as it is: fixed prompt, pins, an open turn's request, incoming turn.
+
+        A pin that is repaired wherever it stands (a result without its call becomes text) cannot be among them: covered
+        ones show that when rendered alone, kept ones are not among the ids `shown_before`.
+        """
+        covered = {pin.id: pin for pin in parts.pins}
+        whole = render_view(ViewParts(pins=parts.pins)).messages
+        kept = (row for row in self.planning_rows() if row.id in self.pinned and row.id not in covered)
+        request = self.open_request()
+        return (
+            *self.fixed_next,
+            *(pin for pin in whole if covered.get(pin.id) is pin),
+            *(row for row in kept if row.id in shown_before),
+            *((request,) if request else ()),
+            *_lasting(self.incoming),
+        )
 
     def folded_ids(self) -> tuple[str, ...]:
         """Return the ids of all transient rows after the old coverage: obsolete once a compaction is made now."""

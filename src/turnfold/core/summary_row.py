@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnfold.core.checkpoint import Audit, Checkpoint
+from turnfold.core.checkpoint import Audit, Checkpoint, Coverage
 from turnfold.core.envelope import CompactionStats, alert_text, compaction_metadata, plain_block
 from turnfold.core.policy import Policy
 from turnfold.messages.model import Message, Text
@@ -34,6 +34,17 @@ def summary_message(checkpoint: Checkpoint, policy: Policy) -> Message:
         created_at=checkpoint.created_at,
         metadata={"compaction": compaction_metadata(summary, stats), CHECKPOINT: checkpoint.version},
     )
+
+
+LONG_COUNT, LONG_TIME = 100_000, 1_777_777_777_777
+"""A number of messages and a time (ms) that take as many tokens in an envelope as any."""
+
+
+def envelope(policy: Policy, audit: Audit) -> Message:
+    """Return the message around a summary that says nothing: what it takes, no summary can say."""
+    coverage = Coverage(first_id="", last_id="", count=LONG_COUNT, chain="")
+    empty = Checkpoint(version=1, created_at=LONG_TIME, fingerprint="", coverage=coverage, audit=audit)
+    return summary_message(empty, policy)
 
 
 def is_own_summary(message: Message) -> bool:

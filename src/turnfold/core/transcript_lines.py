@@ -73,7 +73,7 @@ def _bodies(message: Message, tool_result_chars: int, *, exact: bool) -> Iterato
     spoken = [part for part in message.parts if not isinstance(part, ToolResult)]
     yield _with_calls(_named(_spoken(spoken), message), message.calls)
     for result in message.results:
-        yield clip(_spoken(result.content), tool_result_chars, exact=exact)
+        yield clip(_spoken(result.content, between="\n"), tool_result_chars, exact=exact)
 
 
 def _named(text: str, message: Message) -> str:
@@ -82,12 +82,12 @@ def _named(text: str, message: Message) -> str:
     return f"{name}: {text}" if text and isinstance(name, str) and name and message.role != "tool" else text
 
 
-def _spoken(parts: Sequence[Part]) -> str:
-    """Text and reasoning in order, then how many images there are."""
+def _spoken(parts: Sequence[Part], between: str = "\n\n") -> str:
+    """Text and reasoning in order, then how many images there are. A tool's texts are lines, other texts paragraphs."""
     texts = [text for part in parts if (text := _said(part)) is not None]
     images = sum(isinstance(part, Image) for part in parts)
     shown = "[Image omitted]" if images == 1 else f"[{images} images omitted]" if images else ""
-    return " ".join(piece for piece in ("\n\n".join(texts), shown) if piece)
+    return " ".join(piece for piece in (between.join(texts), shown) if piece)
 
 
 def _said(part: Part) -> str | None:

@@ -7,24 +7,23 @@ from collections.abc import Iterator
 import msgspec
 
 from turnfold.core.situation import Situation
-from turnfold.core.view import ViewParts, apply_masks
+from turnfold.core.view import ViewParts
 
 
 def trim_oldest(situation: Situation, *, may_drop_summary: bool, skip: int = 0) -> Iterator[ViewParts]:
     """Yield ever smaller views: the oldest group left out, the oldest two, and so on; the first `skip` views are not made.
 
     Dropping uncovered history cuts the old summary's connection, so a view that does it shows no summary; without
-    `may_drop_summary` a situation that has one yields nothing. Pinned messages stay.
+    `may_drop_summary` a situation that has one yields nothing. Pinned messages stay, and so do memory updates and reminders.
     """
     if situation.summary is not None and not may_drop_summary:
         return
-    rows = situation.planning_rows()
+    rows, parts = situation.planning_rows(), situation.parts_before()
     for _, end in situation.closed_groups()[skip:]:
-        dropped, kept = rows[:end], rows[end:]
-        parts = situation.parts_before()
+        dropped = {row.id for row in rows[:end]}
         yield msgspec.structs.replace(
             parts,
-            pins=(*situation.shown_pins, *(message for message in dropped if message.id in situation.pinned)),
+            pins=(*situation.shown_pins, *(row for row in rows[:end] if row.id in situation.pinned)),
             summary=None,
-            history=apply_masks(kept, situation.masks),
+            history=tuple(row for row in parts.history if row.id not in dropped),
         )

@@ -68,12 +68,12 @@ def kept_at_each_end(max_chars: int) -> int:
 
 
 def middle_cut(text: str, max_chars: int) -> MiddleCut | None:
-    """Return the ends of a text longer than `max_chars`, or None when it stays as it is.
+    """Return the ends of a text longer than `max_chars`, or None when it stays as it is; a limit of 0 or less is none.
 
     Exact to the code unit, so an end may hold half a character; `core.excerpt` cuts transcripts that are sent.
     """
     length, kept = utf16_length(text), kept_at_each_end(max_chars)
-    if length <= max_chars:
+    if length <= max_chars or max_chars <= 0:
         return None
     tail = text.encode("utf-16-le", "surrogatepass")[2 * (length - kept) :].decode("utf-16-le", "surrogatepass")
     return MiddleCut(head=utf16_slice(text, kept), tail=tail, dropped=length - 2 * kept)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from json.encoder import encode_basestring as quote
@@ -17,6 +18,7 @@ from typing import Any, assert_never
 from turnfold.messages.model import Image, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 RECIPE = "b2v1"
+_LONE = re.compile(r"[\ud800-\udfff]")
 HASH_BYTES = 20  # 160 bits: no practical collision, and short in every row
 GENESIS = f"{RECIPE}:{'0' * (2 * HASH_BYTES)}"
 """The chain before the first message."""
@@ -30,7 +32,7 @@ def js_json(value: Any, *, sort: bool = False) -> str:
     """
     match value:
         case str():
-            return quote(value)
+            return _quoted(value)
         case None:
             return "null"
         case bool():
@@ -41,11 +43,17 @@ def js_json(value: Any, *, sort: bool = False) -> str:
             return js_number(value)
         case dict():
             keys = sorted(value, key=_utf16) if sort else value
-            return "{" + ",".join(f"{quote(str(key))}:{js_json(value[key], sort=sort)}" for key in keys) + "}"
+            return "{" + ",".join(f"{_quoted(str(key))}:{js_json(value[key], sort=sort)}" for key in keys) + "}"
         case list() | tuple():
             return "[" + ",".join([js_json(item, sort=sort) for item in value]) + "]"
         case _:
             raise TypeError(f"not a JSON value: {type(value).__name__}")
+
+
+def _quoted(text: str) -> str:
+    """Quote a string; half a surrogate pair is written as an escape, so that the text can be encoded."""
+    quoted = quote(text)
+    return quoted if quoted.isascii() else _LONE.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
 
 
 def _utf16(key: str) -> bytes:

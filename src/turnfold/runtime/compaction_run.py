@@ -22,7 +22,7 @@ from turnfold.core.planning import PlanningInput, candidate_plans
 from turnfold.core.reasons import Reason
 from turnfold.core.recording import masked_checkpoint, summary_checkpoint
 from turnfold.core.situation import TRANSIENT_KINDS, Situation
-from turnfold.core.summary_row import summary_message
+from turnfold.core.summary_row import envelope, summary_message
 from turnfold.core.trimming import trim_oldest
 from turnfold.core.view import ViewParts, apply_masks, render_view
 from turnfold.errors import ContextOverflowError, PlanningError, ProviderError, SummaryError, SummaryLimitError
@@ -83,11 +83,13 @@ class CompactionRun:
     def _floor_parts(self) -> tuple[tuple[str, int], ...]:
         situation, meter = self.situation, self.meter
         pins = (*situation.covered_pins, *(row for row in situation.history if row.id in situation.pinned))
+        request = situation.covered_request()
         return (
             ("the system prompt", meter.messages(situation.fixed_next) + meter.counter.request_overhead),
             ("the tools", meter.tools(situation.tools)),
             ("the pinned messages", meter.messages(pins)),
             ("the injected content", meter.messages(situation.injected)),
+            ("the open turn's request", meter.messages((request,) if request else ())),
             ("the restored reminders", meter.messages(situation.restored_after)),
             ("the incoming turn", meter.messages(situation.incoming)),
         )
@@ -108,6 +110,7 @@ class CompactionRun:
             groups=self.situation.closed_groups(),
             floor=self.floor,
             budget=self.budget,
+            envelope=self.meter.counter.count_message(envelope(self.policy, self._audit(self.old, "sliding_window"))),
         )
         return candidate_plans(self.policy, known)
 
@@ -198,7 +201,7 @@ class CompactionRun:
         chosen, saved = plan_masks(self._mask_candidates(), excess=excess, keep_last=self.policy.keep_tool_results)
         if not chosen or saved < excess:
             return None
-        masks = (*self.situation.masks, *(found[c.message_id, c.call_id] for c in chosen))
+        masks = (*self.situation.masks_next, *(found[c.message_id, c.call_id] for c in chosen))
         view = self._render(self.situation.parts_masked(masks))
         self.candidates += 1
         plan = Plan(mode="mask", cutoff_index=0, kept_tokens=view.tokens - self.floor, target=target - self.floor)
@@ -208,7 +211,9 @@ class CompactionRun:
         return self._adopted(view, checkpoint, plan)
 
     def _maskable(self) -> list[tuple[Message, Mask]]:
-        return list(maskable(self.situation.planning_rows(), self.situation.masks))
+        pinned = self.situation.pinned
+        rows = (row for row in self.situation.planning_rows() if row.id not in pinned)
+        return list(maskable(rows, self.situation.masks))
 
     def _mask_candidates(self) -> list[MaskCandidate]:
         counter = self.meter.counter
@@ -232,11 +237,11 @@ class CompactionRun:
         primary, fallback = self.compactor.summarizer, self.compactor.fallback
         may_ask = allow_model or primary.deterministic
         if may_ask:
-            self.verdict = "failed"
+            self.verdict, before = "failed", len(self.reasons)
             decision = await self._try_plans(plans, primary, upcoming, focus)
             if decision is not None:
                 return msgspec.structs.replace(decision, verdict="succeeded")
-            if "no_saving" in codes(self.reasons):
+            if "no_saving" in codes(self.reasons[before:]):
                 self.verdict = "saved_nothing"
         else:
             self.reasons.append(Reason(code="breaker_open", detail="no model is called until it half-opens"))
@@ -266,8 +271,9 @@ class CompactionRun:
                     continue  # a smaller candidate may need no more calls than are left
                 return None
             except (SummaryError, ProviderError) as error:
-                self.reasons.append(_summarizer_reason(error))
-                if not shrinking:
+                reason = _summarizer_reason(error)
+                self.reasons.append(reason)
+                if not (shrinking or reason.code == "no_room"):  # the plan was at fault, not the summarizer
                     return None
                 continue
             if decision is not None or not (shrinking or "over_budget" in codes(refused)):
@@ -286,8 +292,8 @@ class CompactionRun:
     ) -> tuple[Rendered, Checkpoint]:
         """Have the summary written, then shrink it until the message that shows it keeps the plan's allowance."""
         count_message = self.meter.counter.count_message
-        envelope = self._shown_summary(plan, upcoming, summarizer, None)[0].parts.summary
-        limit = self._room(plan.allowance - (count_message(envelope) if envelope else 0))
+        empty = self._shown_summary(plan, upcoming, summarizer, None)[0].parts.summary
+        limit = self._room(plan.allowance - (count_message(empty) if empty else 0))
         request = summary_request(
             plan,
             self.situation,
@@ -297,7 +303,10 @@ class CompactionRun:
             max_chars=char_limit(self.budget.context_window, self.policy),
             focus=focus,
         )
-        left = self.policy.max_compaction_ms - self._elapsed()
+        spent = (
+            0 if summarizer.deterministic else self._elapsed()
+        )  # what needs no model also serves a turn that waited in vain
+        left = self.policy.max_compaction_ms - spent
         minimum = self.policy.min_generation_tokens
         draft = await ask(summarizer, request, self.calls, milliseconds=left, min_room=minimum)
         self.usage = add_usage(self.usage, draft.usage)
@@ -367,7 +376,6 @@ class CompactionRun:
 
     def _refused(self, view: Rendered, plan: Plan) -> tuple[Reason, ...]:
         parts = view.parts
-        request = (parts.request,) if parts.request else ()
         refused = refusals(
             Proposal(
                 trigger=self.trigger or "manual",
@@ -375,7 +383,7 @@ class CompactionRun:
                 messages=view.messages,
                 tokens_before=self.old.tokens,
                 tokens_after=view.tokens,
-                verbatim=(*parts.fixed, *parts.pins, *request, *parts.incoming),
+                verbatim=self.situation.verbatim_after(parts, {message.id for message in self.old.messages}),
                 summary=parts.summary.text if parts.summary else None,
                 masks_only=plan.mode == "mask",
                 target=request_target(plan, self.floor),

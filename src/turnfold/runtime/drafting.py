@@ -71,21 +71,38 @@ async def ask(
 ) -> SummaryDraft:
     """Return the summarizer's draft within a time limit, or refuse before paying when it has less room than `min_room`.
 
-    Raises SummaryError or ProviderError, never anything else.
+    Raises SummaryError or ProviderError, never anything else; a cancellation of the caller passes.
     """
     if milliseconds <= 0:
         raise SummaryLimitError("the time for this compaction is used up", code="time_limit")
     try:
         _check_room(summarizer, request, min_room)
         async with asyncio.timeout(milliseconds / 1000):
-            return await summarizer.summarize(request, calls)
+            return _checked(summarizer, await summarizer.summarize(request, calls))
     except (SummaryError, ProviderError):
         raise
     except TimeoutError as error:
         raise SummaryTimeoutError(f"{summarizer.name} did not answer within {milliseconds:.0f} ms") from error
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise _raised(summarizer, error) from error  # something that it waited for was cancelled; this turn was not
     except Exception as error:  # a third party's summarizer may raise anything; the turn must still be served
-        detail = f"{summarizer.name} raised {type(error).__name__}: {error}"
-        raise SummaryError(detail[:500], code="summarizer_raised") from error
+        raise _raised(summarizer, error) from error
+
+
+def _raised(summarizer: Summarizer, error: BaseException) -> SummaryError:
+    detail = f"{summarizer.name} raised {type(error).__name__}: {error}"
+    return SummaryError(detail[:500], code="summarizer_raised")
+
+
+def _checked(summarizer: Summarizer, draft: object) -> SummaryDraft:
+    """Return the draft when it is one: types are promises that a third party's summarizer may break."""
+    if isinstance(draft, SummaryDraft) and isinstance(draft.text, str):
+        return draft
+    found = type(draft.text if isinstance(draft, SummaryDraft) else draft).__name__
+    raise SummaryRejectedError(f"{summarizer.name} answered with {found} instead of a draft's text", code="no_draft")
 
 
 def _check_room(summarizer: Summarizer, request: SummaryRequest, min_room: int) -> None:

@@ -232,7 +232,7 @@ class Session(Conversation):
         history, incoming = _split_incoming(track.history())
         wanted = self._pinned | track.prompt_ids()
         pinned = closed_under_tools(history, wanted)
-        covered_pins = await track.covered(wanted) if wanted and track.covered_position else ()
+        covered_pins = await track.covered_whole(wanted) if wanted and track.covered_position else ()
         shown = frozenset(checkpoint.pins) if checkpoint else frozenset()
         prompt_after = compile_prompt(await self._prompt.current())
         return Situation(

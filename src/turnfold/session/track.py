@@ -12,6 +12,7 @@ from turnfold.core.checkpoint import Checkpoint, CheckpointKey, CheckpointRecord
 from turnfold.core.reasons import Reason
 from turnfold.core.summary_row import is_own_summary
 from turnfold.core.validation import validate_record, validate_stored
+from turnfold.core.view import closed_under_tools
 from turnfold.errors import NotFoundError
 from turnfold.messages.log import MAIN, ConversationKey, LogEntry
 from turnfold.messages.model import Message, leading_system
@@ -21,6 +22,8 @@ from turnfold.runtime.meter import Meter
 PAGE = 8
 """Checkpoint versions read at a time while looking for one that holds on this branch."""
 
+PAIR_SPAN = 64
+"""Rows before and after a call among which its results are looked for; agents write them next to it."""
 
 STALE = -1
 """A head version that no store has: the next look finds another and loads again."""
@@ -173,6 +176,24 @@ class Track:
 
     async def covered(self, ids: Iterable[str]) -> tuple[Message, ...]:
         """Return those of the messages that this branch's coverage holds, in log order."""
+        return tuple(entry.message for entry in await self._covered(ids))
+
+    async def covered_whole(self, ids: frozenset[str]) -> tuple[Message, ...]:
+        """Return those of the messages that the coverage holds, and the calls or results without which none can be sent."""
+        found, wanted = await self._covered(ids), set(ids)
+        for entry in found:
+            if entry.message.calls or entry.message.role == "tool":
+                near = await self.store.read(
+                    self.conversation,
+                    branch=self.branch,
+                    after=max(0, entry.position - PAIR_SPAN),
+                    limit=2 * PAIR_SPAN,
+                )
+                wanted |= closed_under_tools([other.message for other in near], {entry.message.id})
+        entries = found if wanted == ids else await self._covered(wanted)
+        return tuple(entry.message for entry in entries)
+
+    async def _covered(self, ids: Iterable[str]) -> list[LogEntry]:
         found = await self.store.find(self.conversation, ids)
         inside = []
         for entry in found:
@@ -180,4 +201,4 @@ class Track:
                 on_path = await self._at_seq(entry.seq)
                 if on_path is not None and on_path.message.id == entry.message.id:
                     inside.append(entry)
-        return tuple(entry.message for entry in sorted(inside, key=lambda entry: entry.position))
+        return sorted(inside, key=lambda entry: entry.position)

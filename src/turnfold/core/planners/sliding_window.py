@@ -32,7 +32,8 @@ tokens, turns always kept where the window allows, and how many recent turns giv
 
 class WindowGoal(msgspec.Struct, frozen=True, kw_only=True):
     """What the floor-aware planner aims at. `room` is the trigger line less the floor, in tokens: what history and summary
-    may take before the next compaction. `limit` is the input budget less the floor: what they may take at all.
+    may take before the next compaction. `limit` is the input budget less the floor: what they may take at all. `allowance` is
+    what the summary message may take, `least_allowance` what it is never squeezed below.
     """
 
     room: int
@@ -40,6 +41,7 @@ class WindowGoal(msgspec.Struct, frozen=True, kw_only=True):
     allowance: int
     percentage: float = PERCENTAGE
     min_headroom_turns: int = MIN_HEADROOM_TURNS
+    least_allowance: int = MIN_ALLOWANCE
 
 
 def evictions(percentage: float) -> Iterator[float]:
@@ -139,7 +141,7 @@ class _FloorAware:
 
     def _try(self, cut: int, target: int, *, squeeze: bool) -> Plan | None:
         kept = self._tokens_after(cut)
-        least = min(MIN_ALLOWANCE, self.goal.allowance) if squeeze else self.goal.allowance
+        least = min(self.goal.least_allowance, self.goal.allowance) if squeeze else self.goal.allowance
         if kept + least > target:
             return None
         return self._plan(cut, target, min(self.goal.allowance, target - kept))
