@@ -35,6 +35,9 @@ _WAYS_TO_SAY_IT = (
     r"\b(?:input|prompt) (?:token count|tokens?|length)\b.{0,60}\bexceed",
     r"\bexceed(?:s|ed)?\b.{0,40}\b(?:maximum number of tokens|token limit|max(?:imum)?[_ ](?:input[_ ])?tokens)",
     r"\brange of input length should be\b",
+    r"\btoken count\b.{0,40}\bmodel only supports\b",
+    r"`inputs`.{0,40}\bmust (?:be|have)\b",
+    r"\btoken limit exceeded\b",
     r"(?:上下文|输入|提示词?|prompt|请求)[^。\n]{0,20}(?:超长|过长|太长|超[过出]|超限)",
 )
 _SAYS_SO = re.compile("|".join((*sorted(CODES), *_WAYS_TO_SAY_IT)), re.IGNORECASE)

@@ -112,9 +112,10 @@ def _with_calls(text: str, calls: Sequence[ToolCall]) -> str:
 
 
 def _arguments(arguments: str) -> str:
-    """Arguments as compact JSON, in the order written; what is not JSON as it is."""
+    """Arguments as compact JSON, in the order written; what is not JSON, or a JSON text, as it is; none as `{}`."""
     try:
-        return js_json(json.loads(arguments)) if arguments.strip() else "{}"
+        value = json.loads(arguments) if arguments.strip() else None
+        return value if isinstance(value, str) else "{}" if value is None else js_json(value)
     except (ValueError, RecursionError):
         return arguments
 
