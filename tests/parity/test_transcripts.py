@@ -137,7 +137,7 @@ def reference_line(row: dict[str, Any], limit: int) -> str | None:
         return f"[user] {said}" if said else None
     role = {"toolResult": "tool"}.get(row["role"], row["role"])
     content = [{"type": "text", "text": row["content"]}] if isinstance(row["content"], str) else row["content"]
-    texts = [part.get("text", part.get("thinking")) for part in content if part["type"] in ("text", "thinking")]
+    texts = [str(part.get("text", part.get("thinking"))) for part in content if part["type"] in ("text", "thinking")]
     text = ("\n" if role == "tool" else "\n\n").join(texts)
     images = sum(part["type"] == "image" for part in content)
     if images:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import msgspec
 
 from turnfold.core.budget import Budget
@@ -9,6 +11,7 @@ from turnfold.core.plan import Plan
 from turnfold.core.planners import WindowGoal, plan_all, plan_bounded_recent, plan_floor_aware, plan_parity
 from turnfold.core.planners.sliding_window import MIN_ALLOWANCE
 from turnfold.core.policy import Policy
+from turnfold.core.situation import TRANSIENT_KINDS, Situation
 from turnfold.errors import PlanningError
 from turnfold.messages.model import Message
 
@@ -19,18 +22,44 @@ MIN_SAID = 32
 class PlanningInput(msgspec.Struct, frozen=True, kw_only=True):
     """What planners see: the rows, their tokens (0 for pinned ones, which the floor holds), the closed groups, the floor.
 
-    `incoming` is the turn that nothing summarizes, with its tokens: the agent seed counts it as history all the same.
-    `envelope` is what the summary message takes before it says anything.
+    `incoming` is the turn that nothing summarizes and `summary` the message that shows the old summary: the agent seed
+    counts both as history, so parity does. `envelope` is what the summary message takes before it says anything.
     """
 
     rows: tuple[Message, ...]
     tokens: tuple[int, ...]
-    incoming: tuple[Message, ...] = ()
-    incoming_tokens: tuple[int, ...] = ()
     groups: tuple[tuple[int, int], ...]
     floor: int
     budget: Budget
     envelope: int = 0
+    incoming: tuple[Message, ...] = ()
+    summary: tuple[Message, ...] = ()
+    count: Callable[[Message], int]
+
+
+def planning_input(
+    situation: Situation,
+    shown: Iterable[Message],
+    *,
+    floor: int,
+    budget: Budget,
+    envelope: int,
+    count: Callable[[Message], int],
+) -> PlanningInput:
+    """Return what planners see of a situation; `shown` is its history as the view shows it, masked."""
+    pinned = situation.pinned
+    lasting = (row for row in shown if row.kind not in TRANSIENT_KINDS)
+    return PlanningInput(
+        rows=situation.planning_rows(),
+        tokens=tuple(0 if row.id in pinned else count(row) for row in lasting),
+        groups=situation.closed_groups(),
+        floor=floor,
+        budget=budget,
+        envelope=envelope,
+        incoming=situation.incoming,
+        summary=(situation.summary,) if situation.summary else (),
+        count=count,
+    )
 
 
 def candidate_plans(policy: Policy, known: PlanningInput) -> tuple[Plan, ...]:
@@ -69,13 +98,23 @@ def _window(policy: Policy, known: PlanningInput) -> Plan:
             least_allowance=max(MIN_ALLOWANCE, known.envelope + MIN_SAID),
         )
         return plan_floor_aware(known.rows, known.tokens, goal)
+    return msgspec.structs.replace(_parity(policy, known), allowance=allowance)
+
+
+def _parity(policy: Policy, known: PlanningInput) -> Plan:
+    """Plan over all that the seed holds in context. It never cuts behind the last assistant message, so nothing of the
+    incoming turn is covered.
+    """
     plan = plan_parity(
-        (*known.rows, *known.incoming),  # it never cuts behind the last assistant message, so none of it is covered
-        (*known.tokens, *known.incoming_tokens),
+        (*known.summary, *known.rows, *known.incoming),
+        (*map(known.count, known.summary), *known.tokens, *map(known.count, known.incoming)),
         context_window=known.budget.context_window,
         percentage=policy.percentage,
     )
-    return msgspec.structs.replace(plan, allowance=allowance)
+    cutoff = plan.cutoff_index - len(known.summary)
+    if cutoff < 1:
+        raise PlanningError("it would summarize the old summary alone.")
+    return msgspec.structs.replace(plan, cutoff_index=cutoff)
 
 
 def _all(policy: Policy, known: PlanningInput) -> Plan:

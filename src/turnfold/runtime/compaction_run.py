@@ -18,10 +18,10 @@ from turnfold.core.limits import CallBudget
 from turnfold.core.masking import maskable
 from turnfold.core.plan import Plan, Trigger
 from turnfold.core.planners import MaskCandidate, clamp_percentage, plan_masks
-from turnfold.core.planning import PlanningInput, candidate_plans
+from turnfold.core.planning import candidate_plans, planning_input
 from turnfold.core.reasons import Reason
 from turnfold.core.recording import masked_checkpoint, summary_checkpoint
-from turnfold.core.situation import TRANSIENT_KINDS, Situation
+from turnfold.core.situation import Situation
 from turnfold.core.summary_row import envelope, summary_message
 from turnfold.core.trimming import trim_oldest
 from turnfold.core.view import ViewParts, apply_masks, render_view
@@ -29,7 +29,15 @@ from turnfold.errors import ContextOverflowError, PlanningError, ProviderError, 
 from turnfold.messages.model import Message, Usage, add_usage
 from turnfold.ports import Summarizer
 from turnfold.runtime.decision import Decision, Outcome
-from turnfold.runtime.drafting import MIN_SUMMARY_TOKENS, Drafted, ask, char_limit, finish, summary_request
+from turnfold.runtime.drafting import (
+    MIN_SUMMARY_TOKENS,
+    Drafted,
+    ask,
+    char_limit,
+    failure_reason,
+    finish,
+    summary_request,
+)
 from turnfold.runtime.meter import Meter
 
 if TYPE_CHECKING:
@@ -101,16 +109,13 @@ class CompactionRun:
 
     def plans(self) -> tuple[Plan, ...]:
         """Return the plans to try, in order. Raises PlanningError when there is none."""
-        rows = self.situation.planning_rows()
-        shown = (row for row in self.old.parts.history if row.kind not in TRANSIENT_KINDS)
-        pinned = self.situation.pinned
-        known = PlanningInput(
-            rows=rows,
-            tokens=tuple(0 if row.id in pinned else self.meter.message(row) for row in shown),
-            groups=self.situation.closed_groups(),
+        known = planning_input(
+            self.situation,
+            self.old.parts.history,
             floor=self.floor,
             budget=self.budget,
-            envelope=self.meter.counter.count_message(envelope(self.policy, self._audit(self.old, "sliding_window"))),
+            envelope=self.meter.message(envelope(self.policy, self._audit(self.old, "sliding_window"))),
+            count=self.meter.message,
         )
         return candidate_plans(self.policy, known)
 
@@ -196,35 +201,26 @@ class CompactionRun:
             return None
         room = self.budget.trigger_line - self.floor
         target = self.floor + math.floor((1 - clamp_percentage(self.policy.percentage)) * room)
-        found = {(mask.message_id, mask.call_id): mask for _, mask in self._maskable()}
-        excess = self.old.tokens - target
-        chosen, saved = plan_masks(self._mask_candidates(), excess=excess, keep_last=self.policy.keep_tool_results)
+        situation, excess = self.situation, self.old.tokens - target
+        rows = (row for row in situation.planning_rows() if row.id not in situation.pinned)
+        found = {(mask.message_id, mask.call_id): (row, mask) for row, mask in maskable(rows, situation.masks)}
+        candidates = [self._mask_candidate(row, mask) for row, mask in found.values()]
+        chosen, saved = plan_masks(candidates, excess=excess, keep_last=self.policy.keep_tool_results)
         if not chosen or saved < excess:
             return None
-        masks = (*self.situation.masks_next, *(found[c.message_id, c.call_id] for c in chosen))
-        view = self._render(self.situation.parts_masked(masks))
+        masks = (*situation.masks_next, *(found[c.message_id, c.call_id][1] for c in chosen))
+        view = self._render(situation.parts_masked(masks))
         self.candidates += 1
         plan = Plan(mode="mask", cutoff_index=0, kept_tokens=view.tokens - self.floor, target=target - self.floor)
         if self._refused(view, plan):
             return None
-        checkpoint = masked_checkpoint(self.situation, upcoming, self._audit(view, "mask"), masks)
+        checkpoint = masked_checkpoint(situation, upcoming, self._audit(view, "mask"), masks)
         return self._adopted(view, checkpoint, plan)
 
-    def _maskable(self) -> list[tuple[Message, Mask]]:
-        pinned = self.situation.pinned
-        rows = (row for row in self.situation.planning_rows() if row.id not in pinned)
-        return list(maskable(rows, self.situation.masks))
-
-    def _mask_candidates(self) -> list[MaskCandidate]:
-        counter = self.meter.counter
-        candidates = []
-        for row, mask in self._maskable():
-            whole = self.meter.message(row)
-            masked = counter.count_message(apply_masks((row,), (mask,))[0])
-            candidates.append(
-                MaskCandidate(message_id=row.id, call_id=mask.call_id, tokens=whole, placeholder_tokens=masked)
-            )
-        return candidates
+    def _mask_candidate(self, row: Message, mask: Mask) -> MaskCandidate:
+        masked = self.meter.counter.count_message(apply_masks((row,), (mask,))[0])
+        whole = self.meter.message(row)
+        return MaskCandidate(message_id=row.id, call_id=mask.call_id, tokens=whole, placeholder_tokens=masked)
 
     # -- summaries -----------------------------------------------------------------------------------------------
 
@@ -271,7 +267,7 @@ class CompactionRun:
                     continue  # a smaller candidate may need no more calls than are left
                 return None
             except (SummaryError, ProviderError) as error:
-                reason = _summarizer_reason(error)
+                reason = failure_reason(error)
                 self.reasons.append(reason)
                 if not (shrinking or reason.code == "no_room"):  # the plan was at fault, not the summarizer
                     return None
@@ -396,9 +392,3 @@ class CompactionRun:
     def _adopted(self, view: Rendered, checkpoint: Checkpoint, plan: Plan) -> Decision:
         self.reasons.extend(view.repairs)
         return self._decision(view, "compacted", checkpoint, plan)
-
-
-def _summarizer_reason(error: SummaryError | ProviderError) -> Reason:
-    if isinstance(error, SummaryError):
-        return Reason(code=error.code, detail=error.detail)
-    return Reason(code="provider", detail=str(error))

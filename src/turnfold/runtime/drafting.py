@@ -15,11 +15,11 @@ from turnfold.core.groups import closed_groups
 from turnfold.core.limits import CallBudget
 from turnfold.core.plan import Plan, SummaryDraft, SummaryRequest
 from turnfold.core.policy import Policy
+from turnfold.core.reasons import Reason
 from turnfold.core.retention import complete_summary
 from turnfold.core.situation import Situation
 from turnfold.core.truncation import bound_summary, summary_char_limit
 from turnfold.errors import ProviderError, SummaryError, SummaryLimitError, SummaryRejectedError, SummaryTimeoutError
-from turnfold.messages.model import Message
 from turnfold.ports import Summarizer
 
 MIN_SUMMARY_TOKENS = 16
@@ -142,6 +142,8 @@ def char_limit(context_window: int, policy: Policy) -> int:
     return summary_char_limit(context_window, policy.clip_chars)
 
 
-def covered_messages(plan: Plan, situation: Situation) -> tuple[Message, ...]:
-    """Return the messages that the plan covers anew."""
-    return situation.planning_rows()[: plan.cutoff_index]
+def failure_reason(error: SummaryError | ProviderError) -> Reason:
+    """Return why a summarizer gave no usable summary."""
+    if isinstance(error, SummaryError):
+        return Reason(code=error.code, detail=error.detail)
+    return Reason(code="provider", detail=str(error))

@@ -37,7 +37,7 @@ SHORT_WORDS = "The user asked to move port 5433 to https://example.org/a; never 
 def answered(text: str) -> None:
     """Have an answer judged in both formats."""
     for output_format in ("plain_text", "structured_json"):
-        asked = Asked(instructions="i" * 400, shown="y" * 4_000, frame="f00", output_format=output_format)  # type: ignore[arg-type]
+        asked = Asked(instructions="i" * 400, shown="y" * 4_000, frame="f00", output_format=output_format)
         with contextlib.suppress(SummaryRejectedError):
             accept(text_message("m", "assistant", text), asked)
 
