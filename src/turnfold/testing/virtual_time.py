@@ -90,8 +90,14 @@ class _Loop(asyncio.SelectorEventLoop):
         return self._virtual.seconds
 
 
+def virtual_runner() -> tuple[asyncio.Runner, VirtualTime]:
+    """Return a runner, to be closed, whose loop lives in virtual time, and that time."""
+    time = VirtualTime()
+    return asyncio.Runner(loop_factory=lambda: _Loop(time)), time
+
+
 def run_in_virtual_time(main: Callable[[VirtualTime], Coroutine[Any, Any, T]]) -> T:
     """Run `main(time)` to its end in a loop of its own, and return what it returns."""
-    time = VirtualTime()
-    with asyncio.Runner(loop_factory=lambda: _Loop(time)) as runner:
+    runner, time = virtual_runner()
+    with runner:
         return runner.run(main(time))
