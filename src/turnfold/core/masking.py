@@ -1,10 +1,13 @@
-"""The line that stands for a masked tool result, and the results that could be masked."""
+"""The line that stands for a masked tool result, the results that could be masked, and those to mask for a saving."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from turnfold.core.checkpoint import Mask
+from turnfold.core.planners.mask_tool_results import MaskCandidate, plan_masks
+from turnfold.core.situation import Situation
+from turnfold.core.view import apply_masks
 from turnfold.messages.model import Image, Message, Opaque, Text, ToolResult
 
 
@@ -18,6 +21,35 @@ def maskable(rows: Iterable[Message], masks: Iterable[Mask]) -> Iterator[tuple[M
             if (row.id, result.call_id) not in masked:
                 text = placeholder(result, result.name or names.get(result.call_id, "tool"))
                 yield row, Mask(message_id=row.id, call_id=result.call_id, placeholder=text)
+
+
+def masks_to_save(
+    situation: Situation,
+    excess: int,
+    *,
+    keep_last: int,
+    count: Callable[[Message], int],
+    count_masked: Callable[[Message], int],
+) -> tuple[Mask, ...] | None:
+    """Return all masks of the view in which `excess` tokens are saved, oldest first; None where they do not save as much.
+
+    Pinned results are never masked. `count` gives the tokens of a message as it is, `count_masked` those of a changed one.
+    """
+    rows = (row for row in situation.planning_rows() if row.id not in situation.pinned)
+    found = {(mask.message_id, mask.call_id): (row, mask) for row, mask in maskable(rows, situation.masks)}
+    candidates = [
+        MaskCandidate(
+            message_id=mask.message_id,
+            call_id=mask.call_id,
+            tokens=count(row),
+            placeholder_tokens=count_masked(apply_masks((row,), (mask,))[0]),
+        )
+        for row, mask in found.values()
+    ]
+    chosen, saved = plan_masks(candidates, excess=excess, keep_last=keep_last)
+    if not chosen or saved < excess:
+        return None
+    return (*situation.masks_next, *(found[each.message_id, each.call_id][1] for each in chosen))
 
 
 def placeholder(result: ToolResult, tool: str) -> str:

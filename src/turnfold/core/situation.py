@@ -84,6 +84,18 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
         index = open_request(rows)
         return None if index is None else rows[index]
 
+    def untouchable(self) -> tuple[tuple[str, tuple[Message, ...]], ...]:
+        """Return what no compaction can touch: the floor's messages by the names that errors give them."""
+        request = self.covered_request()
+        return (
+            ("the system prompt", self.fixed_next),
+            ("the pinned messages", (*self.covered_pins, *(row for row in self.history if row.id in self.pinned))),
+            ("the injected content", self.injected),
+            ("the open turn's request", (request,) if request else ()),
+            ("the restored reminders", self.restored_after),
+            ("the incoming turn", self.incoming),
+        )
+
     def parts_before(self) -> ViewParts:
         """Return the view as it is without a new compaction."""
         return ViewParts(
@@ -112,12 +124,15 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
             restored=self.restored_after,
         )
 
-    def parts_masked(self, masks: tuple[Mask, ...]) -> ViewParts:
-        """Return the view in which only masks are added: nothing more is covered, but the prompt is recompiled."""
+    def parts_masked(self, masks: tuple[Mask, ...], summary: Message | None) -> ViewParts:
+        """Return the view in which only masks are added: nothing more is covered, but the prompt is recompiled.
+
+        `summary` is the message that shows the old summary, as the checkpoint with these masks makes it.
+        """
         return ViewParts(
             fixed=self.fixed_next,
             pins=self.covered_pins,
-            summary=self.summary,
+            summary=summary,
             request=self.request,
             history=apply_masks(self.planning_rows(), masks),
             injected=self.injected,

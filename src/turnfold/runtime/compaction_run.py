@@ -6,6 +6,7 @@ The only slow step is the summarizer, bounded in calls, candidates and time. Not
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,18 +14,18 @@ import msgspec
 from turnfold.core.adoption import Proposal, codes, refusals, request_target
 from turnfold.core.breakers import Verdict
 from turnfold.core.budget import Budget, check_floor, overflow
-from turnfold.core.checkpoint import Audit, Checkpoint, Mask, NextCheckpoint
+from turnfold.core.checkpoint import Audit, Checkpoint, NextCheckpoint
 from turnfold.core.limits import CallBudget
-from turnfold.core.masking import maskable
+from turnfold.core.masking import masks_to_save
 from turnfold.core.plan import Plan, Trigger
-from turnfold.core.planners import MaskCandidate, clamp_percentage, plan_masks
+from turnfold.core.planners import clamp_percentage
 from turnfold.core.planning import candidate_plans, planning_input
 from turnfold.core.reasons import Reason
 from turnfold.core.recording import masked_checkpoint, summary_checkpoint
 from turnfold.core.situation import Situation
 from turnfold.core.summary_row import envelope, summary_message
 from turnfold.core.trimming import trim_oldest
-from turnfold.core.view import ViewParts, apply_masks, render_view
+from turnfold.core.view import ViewParts, render_view
 from turnfold.errors import ContextOverflowError, PlanningError, ProviderError, SummaryError, SummaryLimitError
 from turnfold.messages.model import Message, Usage, add_usage
 from turnfold.ports import Summarizer
@@ -89,18 +90,9 @@ class CompactionRun:
         self.started = compactor.clock.monotonic_ms()
 
     def _floor_parts(self) -> tuple[tuple[str, int], ...]:
-        situation, meter = self.situation, self.meter
-        pins = (*situation.covered_pins, *(row for row in situation.history if row.id in situation.pinned))
-        request = situation.covered_request()
-        return (
-            ("the system prompt", meter.messages(situation.fixed_next) + meter.counter.request_overhead),
-            ("the tools", meter.tools(situation.tools)),
-            ("the pinned messages", meter.messages(pins)),
-            ("the injected content", meter.messages(situation.injected)),
-            ("the open turn's request", meter.messages((request,) if request else ())),
-            ("the restored reminders", meter.messages(situation.restored_after)),
-            ("the incoming turn", meter.messages(situation.incoming)),
-        )
+        meter = self.meter
+        own = (("the tools", meter.tools(self.situation.tools)), ("the frame", meter.counter.request_overhead))
+        return (*((name, meter.messages(rows)) for name, rows in self.situation.untouchable()), *own)
 
     def _render(self, parts: ViewParts) -> Rendered:
         view = render_view(parts, self.compactor.assembler)
@@ -201,26 +193,26 @@ class CompactionRun:
             return None
         room = self.budget.trigger_line - self.floor
         target = self.floor + math.floor((1 - clamp_percentage(self.policy.percentage)) * room)
-        situation, excess = self.situation, self.old.tokens - target
-        rows = (row for row in situation.planning_rows() if row.id not in situation.pinned)
-        found = {(mask.message_id, mask.call_id): (row, mask) for row, mask in maskable(rows, situation.masks)}
-        candidates = [self._mask_candidate(row, mask) for row, mask in found.values()]
-        chosen, saved = plan_masks(candidates, excess=excess, keep_last=self.policy.keep_tool_results)
-        if not chosen or saved < excess:
+        situation = self.situation
+        masks = masks_to_save(
+            situation,
+            self.old.tokens - target,
+            keep_last=self.policy.keep_tool_results,
+            count=self.meter.message,
+            count_masked=self.meter.counter.count_message,
+        )
+        if masks is None:
             return None
-        masks = (*situation.masks_next, *(found[c.message_id, c.call_id][1] for c in chosen))
-        view = self._render(situation.parts_masked(masks))
-        self.candidates += 1
-        plan = Plan(mode="mask", cutoff_index=0, kept_tokens=view.tokens - self.floor, target=target - self.floor)
-        if self._refused(view, plan):
-            return None
-        checkpoint = masked_checkpoint(situation, upcoming, self._audit(view, "mask"), masks)
-        return self._adopted(view, checkpoint, plan)
 
-    def _mask_candidate(self, row: Message, mask: Mask) -> MaskCandidate:
-        masked = self.meter.counter.count_message(apply_masks((row,), (mask,))[0])
-        whole = self.meter.message(row)
-        return MaskCandidate(message_id=row.id, call_id=mask.call_id, tokens=whole, placeholder_tokens=masked)
+        def shown(audit: Audit) -> tuple[Rendered, Checkpoint]:
+            checkpoint = masked_checkpoint(situation, upcoming, audit, masks)
+            summary = summary_message(checkpoint, self.policy) if checkpoint.summary else None
+            return self._render(situation.parts_masked(masks, summary)), checkpoint
+
+        self.candidates += 1
+        view, checkpoint = self._settled(shown, "mask")
+        plan = Plan(mode="mask", cutoff_index=0, kept_tokens=view.tokens - self.floor, target=target - self.floor)
+        return None if self._refused(view, plan) else self._adopted(view, checkpoint, plan)
 
     # -- summaries -----------------------------------------------------------------------------------------------
 
@@ -323,9 +315,7 @@ class CompactionRun:
     def _shown_summary(
         self, plan: Plan, upcoming: NextCheckpoint, summarizer: Summarizer, drafted: Drafted | None
     ) -> tuple[Rendered, Checkpoint]:
-        """Return the view with the summary, and its checkpoint. Statistics in the text change the view that they are
-        about, so then both are made until they agree.
-        """
+        """Return the view with the summary, and its checkpoint."""
         text, draft = (drafted.text, drafted.draft) if drafted else ("", None)
 
         def shown(audit: Audit) -> tuple[Rendered, Checkpoint]:
@@ -333,14 +323,23 @@ class CompactionRun:
             message = summary_message(checkpoint, self.policy)
             return self._render(self.situation.parts_after(plan, message)), checkpoint
 
-        view, checkpoint = shown(self._audit(self.old, plan.mode, summarizer, drafted))
-        if not self.policy.stats_in_text:
-            audit = self._audit(view, plan.mode, summarizer, drafted)
-            return view, msgspec.structs.replace(checkpoint, audit=audit)
+        return self._settled(shown, plan.mode, summarizer, drafted)
+
+    def _settled(
+        self,
+        shown: Callable[[Audit], tuple[Rendered, Checkpoint]],
+        mode: str,
+        summarizer: Summarizer | None = None,
+        drafted: Drafted | None = None,
+    ) -> tuple[Rendered, Checkpoint]:
+        """Return a view and its checkpoint whose statistics are true of that view: both are made until they agree, since
+        the summary's message carries the statistics.
+        """
+        view, checkpoint = shown(self._audit(self.old, mode, summarizer, drafted))
         for _ in range(STATS_PASSES):
-            if checkpoint.audit.tokens_after == view.tokens:
+            if (checkpoint.audit.tokens_after, checkpoint.audit.messages_after) == (view.tokens, view.shown()):
                 break
-            view, checkpoint = shown(self._audit(view, plan.mode, summarizer, drafted))
+            view, checkpoint = shown(self._audit(view, mode, summarizer, drafted))
         return view, checkpoint
 
     def _audit(

