@@ -9,7 +9,8 @@
     ├── MissingExtraError           an optional package is not installed (names the extra)
     ├── PlanningError               no legal compaction exists for these messages
     ├── ContextOverflowError        the request cannot be made to fit the input budget
-    │   └── FloorError              the part that compaction cannot touch is over the budget by itself
+    │   ├── FloorError              the part that compaction cannot touch is over the budget by itself
+    │   └── StillTooLargeError      the provider refuses the smaller requests, too
     ├── ProviderError               a model endpoint failed
     │   ├── ProviderOverflowError   it said that the request is larger than its window
     │   ├── ProviderAuthError       it refused the credentials
@@ -128,6 +129,19 @@ class FloorError(ContextOverflowError):
         return (
             f"{name} takes {count} tokens; the part that compaction cannot touch is {self.floor} tokens, the input "
             f"budget {self.input_budget}. Shorten {name}, lower the output reserve, or use a model with a larger window."
+        )
+
+
+class StillTooLargeError(ContextOverflowError):
+    """The provider refused the request as too large, and so it did the smaller ones made of it in the same turn.
+
+    `tokens` is the last one by our own count.
+    """
+
+    def _sentence(self) -> str:
+        return (
+            f"the provider refuses the request as too large, the last time at {self.tokens} tokens by our count; the input "
+            f"budget is {self.input_budget}. Set the context window to the model's real one, or use a model with a larger one."
         )
 
 

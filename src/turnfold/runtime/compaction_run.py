@@ -158,11 +158,16 @@ class CompactionRun:
         return math.ceil(self.compactor.clock.monotonic_ms() - self.started)
 
     def _trimmed(self) -> Decision:
-        """Leave the oldest whole groups out of this turn's view until it fits; nothing of it is stored."""
+        """Leave the oldest whole groups out of this turn's view until it fits; nothing of it is stored.
+
+        Something is left to be answered: a request of the fixed prompt alone is none.
+        """
         smallest = self.old.tokens
         may_drop = self.policy.planner == "bounded_recent"
         for parts in trim_oldest(self.situation, may_drop_summary=may_drop, skip=self._hopeless()):
             view = self._render(parts)
+            if not view.shown():
+                break
             smallest = min(smallest, view.tokens)
             if view.tokens <= self.budget.input_budget:
                 left_out = len(self.old.messages) - len(view.messages)

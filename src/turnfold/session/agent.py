@@ -22,6 +22,8 @@ from turnfold.session.session import Session
 MAX_STEPS = 64
 """Model calls in one turn; a loop that needs more is stuck."""
 
+INTERRUPTED = "[interrupted before a result was recorded; it may have been carried out, so look before doing it again]"
+
 COMPACT_TOOL = Tool(
     name="compact",
     description=(
@@ -70,7 +72,12 @@ class Agent:
             yield event
 
     async def resume(self) -> AsyncIterator[TurnEvent]:
-        """Go on with the open turn: after an error, a restart, or a regenerate."""
+        """Go on with the open turn: after an error, a restart, or a regenerate.
+
+        Calls that were interrupted are not made again: the model is told that they may have been carried out.
+        """
+        for result in await self._answer_interrupted():
+            yield result
         for _ in range(MAX_STEPS):
             reply: Message | None = None
             async for event in self._step():
@@ -112,8 +119,16 @@ class Agent:
     def _request(self, prepared: Prepared) -> ChatRequest:
         return ChatRequest(messages=prepared.messages, tools=prepared.tools, max_output_tokens=self.max_output)
 
+    async def _answer_interrupted(self) -> tuple[Message, ...]:
+        content = (Text(text=INTERRUPTED),)
+        calls = await self.session.waiting_calls()
+        results = [ToolResult(call_id=call.id, name=call.name, content=content, is_error=True) for call in calls]
+        return await self._append_results(results) if results else ()
+
     async def _run_calls(self, calls: Sequence[ToolCall]) -> tuple[Message, ...]:
-        results = await asyncio.gather(*(self._run_call(call) for call in calls))
+        return await self._append_results(await asyncio.gather(*(self._run_call(call) for call in calls)))
+
+    async def _append_results(self, results: Sequence[ToolResult]) -> tuple[Message, ...]:
         now = self.session.compactor.clock.now_ms()
         messages = tuple(
             Message(id=self.session.new_id(), role="tool", parts=(result,), created_at=now) for result in results
@@ -134,7 +149,10 @@ class Agent:
         if not isinstance(arguments, dict):
             raise TypeError("the arguments must be a JSON object")
         if call.name == COMPACT_TOOL.name:
-            self._compact_next, self._focus = True, arguments.get("focus")
+            focus = arguments.get("focus")
+            if focus is not None and not isinstance(focus, str):
+                raise TypeError("focus must be text")
+            self._compact_next, self._focus = True, focus
             return "The older part will be summarized before your next step."
         if call.name not in self._tools:
             raise LookupError(f"there is no tool {call.name!r}; the tools are {', '.join(sorted(self._tools))}")

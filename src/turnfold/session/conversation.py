@@ -6,6 +6,7 @@ was said is changed (SPEC §2).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
@@ -13,9 +14,10 @@ from typing import Self
 import msgspec
 
 from turnfold.core.checkpoint import Checkpoint, CheckpointKey
-from turnfold.errors import NotFoundError
+from turnfold.core.groups import pair_tools
+from turnfold.errors import DuplicateMessageError, NotFoundError, StoreError
 from turnfold.messages.log import MAIN, Branch, ConversationKey, LogEntry
-from turnfold.messages.model import Message, text_message
+from turnfold.messages.model import Message, ToolCall, text_message
 from turnfold.ports import Clock, Store
 from turnfold.runtime.documents import Document
 from turnfold.runtime.meter import Meter
@@ -115,6 +117,22 @@ class Conversation:
         message = text_message(self.new_id(), "user", text, created_at=self._clock.now_ms())
         return (await self.append(message))[0]
 
+    async def waiting_calls(self) -> tuple[ToolCall, ...]:
+        """Return the tool calls at the end of the branch that have no result yet, in order."""
+        await self._track.catch_up()
+        rows = self._track.history()
+        start = pair_tools(rows).pending_from
+        if start is None:
+            return ()
+        answered = Counter(result.call_id for row in rows[start:] for result in row.results)
+        waiting = []
+        for call in rows[start].calls:
+            if answered[call.id]:
+                answered[call.id] -= 1
+            else:
+                waiting.append(call)
+        return tuple(waiting)
+
     async def _tell_memory(self) -> None:
         """Append the memory update that is due, if one is."""
         update = await self._prompt.update(self._track.checkpoint, self._track.memory_update)
@@ -155,9 +173,19 @@ class Conversation:
         raise NotFoundError("user message", self.branch, "There is nothing to regenerate yet.")
 
     async def edit(self, message_id: str, replacement: Message) -> Branch:
-        """Put `replacement` (with an id of its own) in the place of a message, in a new branch that ends there."""
-        branch = await self._go_on(await self._position_of(message_id) - 1)
-        await self.append(replacement)
+        """Put `replacement` (with an id of its own) in the place of a message, in a new branch that ends there.
+
+        Raises NotFoundError, DuplicateMessageError or StoreError; the branch in use then stays in use.
+        """
+        position, before = await self._position_of(message_id), self.branch
+        if await self.store.find(self.key, (replacement.id,)):
+            raise DuplicateMessageError(replacement.id)
+        branch = await self._go_on(position - 1)
+        try:
+            await self.append(replacement)
+        except StoreError:
+            await self.switch(before)
+            raise
         return branch
 
     async def _go_on(self, position: int) -> Branch:

@@ -6,7 +6,6 @@ What the model sees is computed from the log and the newest checkpoint that is t
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -24,7 +23,7 @@ from turnfold.core.situation import Situation
 from turnfold.core.summary_row import summary_message
 from turnfold.core.system_prompt import CompiledPrompt, compile_prompt
 from turnfold.core.view import closed_under_tools
-from turnfold.errors import ContextOverflowError, StoreError, VersionConflict
+from turnfold.errors import StillTooLargeError, StoreError, VersionConflict
 from turnfold.messages.canonical import digest_text
 from turnfold.messages.log import ConversationKey, LogEntry
 from turnfold.messages.model import Message, Tool
@@ -39,6 +38,7 @@ from turnfold.runtime.meter import Meter
 from turnfold.session.conversation import SCENARIO, Conversation
 from turnfold.session.prompting import FIXED_ID, PromptKeeper, PromptSource, fixed_messages
 from turnfold.session.reminding import ReminderProvider, reminder_messages
+from turnfold.session.track import Track
 
 MAX_OVERFLOWS = 3
 """Overflow retries in one turn; the last one needs no model (SPEC §12)."""
@@ -124,7 +124,7 @@ class Session(Conversation):
         self._prepared_tokens, self._overflows, self._last = None, 0, None
 
     async def _append(self, messages: Sequence[Message]) -> tuple[LogEntry, ...]:
-        if any(is_final(message) for message in messages):
+        if any(map(_begins_or_ends_turn, messages)):
             self._overflows = 0
         return await super()._append(messages)
 
@@ -159,7 +159,7 @@ class Session(Conversation):
             budget = self._effective_budget()
             decision = await self._grown(budget) if trigger is None else None
             if decision is not None:
-                return self._done(decision, budget, "not_needed", ())
+                return self._done(decision, budget, "not_needed", (), self._track)
             return await self._prepare(budget, trigger, focus, allow_model=allow_model)
 
     async def compact(self, instructions: str | None = None) -> Prepared:
@@ -169,7 +169,7 @@ class Session(Conversation):
     async def overflowed(self) -> Prepared:
         """Return a smaller request after the provider refused the last one as too large.
 
-        At most three times a turn, the last one without a model; then ContextOverflowError.
+        At most three times a turn, the last one without a model; then StillTooLargeError, a ContextOverflowError.
         """
         async with self._lock:
             await self._track.catch_up()
@@ -177,8 +177,7 @@ class Session(Conversation):
             refused = min(self._prepared_tokens or budget.input_budget, budget.input_budget)
             self._overflows += 1
             if self._overflows > MAX_OVERFLOWS:
-                parts = (("the request", refused),)
-                raise ContextOverflowError(budget.input_budget, refused, 0, parts)
+                raise StillTooLargeError(self.budget.input_budget, refused, 0, (("the request", refused),))
             shrunk = with_input_budget(budget, int(refused * OVERFLOW_SHRINK))
             return await self._prepare(shrunk, "overflow", None, allow_model=self._overflows < MAX_OVERFLOWS)
 
@@ -263,7 +262,10 @@ class Session(Conversation):
     async def _prepare(
         self, budget: Budget, trigger: Trigger | None, focus: str | None, *, allow_model: bool
     ) -> Prepared:
-        row_count = len(self._track.rows)
+        track, row_count = (
+            self._track,
+            len(self._track.rows),
+        )  # whoever switches the branch meanwhile makes another track
         situation = await self._situation()
         decision = await self.compactor.decide(
             situation,
@@ -275,18 +277,18 @@ class Session(Conversation):
             focus=focus,
             on_start=self._starting,
         )
-        persistence, problems = await self._persist(decision)
-        await self._breakers.note(decision, position=self._track.position)
-        self._remember(decision, situation.fixed, row_count)
-        return self._done(decision, budget, persistence, problems)
+        persistence, problems = await self._persist(decision, track)
+        await self._breakers.note(decision, position=track.position)
+        self._remember(decision, situation.fixed, track, row_count)
+        return self._done(decision, budget, persistence, problems, track)
 
     # -- growing views -------------------------------------------------------------------------------------------
 
-    def _remember(self, decision: Decision, fixed: tuple[Message, ...], row_count: int) -> None:
+    def _remember(self, decision: Decision, fixed: tuple[Message, ...], track: Track, row_count: int) -> None:
         """Keep an untouched view, so that the next request need only look at what is new."""
         plain = decision.trigger is None and not decision.reasons
         view = GrowingView(messages=decision.messages, tokens=decision.tokens, waiting=waiting_calls(decision.messages))
-        self._last = _LastView(view, self._track.rows, fixed, self.tools, row_count) if plain else None
+        self._last = _LastView(view, track.rows, fixed, self.tools, row_count) if plain else None
 
     async def _grown(self, budget: Budget) -> Decision | None:
         """Return the last view with the new rows at its end, or None when it must be made the long way."""
@@ -313,9 +315,9 @@ class Session(Conversation):
             created_at=self.compactor.clock.now_ms(),
         )
 
-    async def _persist(self, decision: Decision) -> tuple[Persistence, tuple[Reason, ...]]:
+    async def _persist(self, decision: Decision, track: Track) -> tuple[Persistence, tuple[Reason, ...]]:
         """Save the decision's checkpoint; a failure is reported, and the turn goes on with what it has."""
-        checkpoint, track = decision.checkpoint, self._track
+        checkpoint = decision.checkpoint
         if checkpoint is None:
             return "not_needed", ()
         if not track.writable:
@@ -325,26 +327,26 @@ class Session(Conversation):
         rows = (*((new_summary,) if new_summary else ()), *decision.restored)
         try:
             await self.store.save(
-                track.key, checkpoint, expected_version=track.head_version, rows=rows, branch=track.branch
+                track.key, checkpoint, expected_version=checkpoint.version - 1, rows=rows, branch=track.branch
             )
         except VersionConflict as error:
-            await self._reload()
+            await track.reload()
             return "conflict", (Reason(code="conflict", detail=str(error)),)
         except StoreError as error:
             return "failed", (Reason(code="store", detail=str(error)),)
-        await self._reload()
+        await track.reload()
         self._meter.forget_all_but(row.id for row in track.rows)
         return "saved", ()
 
-    async def _reload(self) -> None:
-        """Read what is true now. When that fails the turn still has its view, and the next one reads again."""
-        with contextlib.suppress(StoreError):
-            await self._track.load()
-
     def _done(
-        self, decision: Decision, budget: Budget, persistence: Persistence, problems: tuple[Reason, ...]
+        self,
+        decision: Decision,
+        budget: Budget,
+        persistence: Persistence,
+        problems: tuple[Reason, ...],
+        track: Track,
     ) -> Prepared:
-        kept = self._track.checkpoint
+        kept = track.checkpoint
         shown = decision.checkpoint or kept
         prepared = prepared_from(
             decision,
@@ -354,9 +356,10 @@ class Session(Conversation):
             persistence=persistence,
             version=kept.version if kept else None,
             summary=shown.summary if shown else None,
-            reasons=(*self._track.reasons, *decision.reasons, *problems),
+            reasons=(*track.reasons, *decision.reasons, *problems),
         )
-        self._prepared_tokens = prepared.tokens
+        if track is self._track:
+            self._prepared_tokens = prepared.tokens
         for event in events_of(prepared):
             self.events.tell(event)
         return prepared
@@ -376,6 +379,10 @@ class Session(Conversation):
 def session_fingerprint(policy: Policy) -> str:
     """Return the semantic fingerprint of a session's checkpoints: what must be equal for an old summary to be used."""
     return digest_text("session", policy.input_protocol, policy.output_format)
+
+
+def _begins_or_ends_turn(message: Message) -> bool:
+    return is_final(message) or (message.role == "user" and message.kind == "message")
 
 
 async def _never(_: Trigger) -> bool:

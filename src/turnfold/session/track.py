@@ -5,15 +5,17 @@ Memory is bounded by the view, not by the conversation: covered rows are not hel
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 
 from turnfold.core.anchoring import correction_factor
 from turnfold.core.checkpoint import Checkpoint, CheckpointKey, CheckpointRecord
+from turnfold.core.groups import is_final
 from turnfold.core.reasons import Reason
 from turnfold.core.summary_row import is_own_summary
 from turnfold.core.validation import validate_record, validate_stored
 from turnfold.core.view import closed_under_tools
-from turnfold.errors import NotFoundError
+from turnfold.errors import NotFoundError, StoreError
 from turnfold.messages.log import MAIN, ConversationKey, LogEntry
 from turnfold.messages.model import Message, leading_system
 from turnfold.ports import Store
@@ -68,13 +70,23 @@ class Track:
         self.take(rows)
         self.head_version = head_version
 
+    async def reload(self) -> None:
+        """Load what is true after a write. When that fails the turn still has its view, and the next look loads again."""
+        with contextlib.suppress(StoreError):
+            await self.load()
+
     async def catch_up(self) -> None:
-        """Read what others wrote since, in one look: rows, and checkpoints. Load anew after a purge."""
+        """Read what others wrote since, in one look: rows, and checkpoints. Load anew after a purge.
+
+        Whoever else awaits here, or appends meanwhile, may have taken some of the rows already.
+        """
         changes = await self.store.changes(self.key, branch=self.branch, after=self.position)
-        if changes.head_version != self.head_version or changes.position < self.position:
+        new = [entry for entry in changes.entries if entry.position > self.position]
+        gone = changes.head_version != self.head_version or changes.position < self.position
+        if gone or (new and not self.follows(new)):
             await self.load()
         else:
-            self.take(changes.entries)
+            self.take(new)
 
     async def _rows_after(self, position: int) -> Sequence[LogEntry]:
         try:
@@ -142,13 +154,42 @@ class Track:
             return None
 
     async def _load_request(self, checkpoint: Checkpoint | None) -> Message | None:
-        wanted = checkpoint.open_request_id if checkpoint else None
-        if wanted is None:
+        """Return the covered message that stands beside the summary: the request of the turn that the coverage leaves open.
+
+        On the branch that was compacted the checkpoint says whether there is one. A branch that left before (a regenerated
+        reply) may have none of the answers that were kept there, so there the request is always shown.
+        """
+        if checkpoint is None or checkpoint.coverage is None:
             return None
-        found = await self.store.find(self.conversation, (wanted,))
+        if checkpoint.open_request_id is not None:
+            return await self._covered_row(checkpoint.open_request_id)
+        if await self._on_path(checkpoint.summary_message_id):
+            return None
+        return await self._open_before(checkpoint.coverage.count)
+
+    async def _covered_row(self, message_id: str) -> Message:
+        found = await self.store.find(self.conversation, (message_id,))
         if not found:
-            raise NotFoundError("message", wanted, "The checkpoint refers to it: verify the store.")
+            raise NotFoundError("message", message_id, "The checkpoint refers to it: verify the store.")
         return found[0].message
+
+    async def _on_path(self, message_id: str | None) -> bool:
+        """Whether the row, of any kind, is on this branch's path."""
+        found = await self.store.find(self.conversation, (message_id,) if message_id else ())
+        if not found:
+            return False
+        at = await self.store.read(self.conversation, branch=self.branch, after=found[0].position - 1, limit=1)
+        return bool(at) and at[0].message.id == message_id
+
+    async def _open_before(self, seq: int) -> Message | None:
+        """Return the latest user message up to number `seq` when no final answer follows it up to there."""
+        for number in range(seq, 0, -1):
+            entry = await self._at_seq(number)
+            if entry is None or is_final(entry.message):
+                return None
+            if entry.message.role == "user":
+                return entry.message
+        return None
 
     def history(self) -> tuple[Message, ...]:
         """Return the rows after the coverage that belong in a view: no folded rows, no summaries of our own."""
