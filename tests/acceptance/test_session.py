@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.small_sessions import KEY, SETTINGS, exchange
+from tests import small_sessions
+from tests.small_sessions import KEY, exchange
 from turnfold.config.settings import Settings
 from turnfold.core.plan import SummaryRequest
 from turnfold.errors import (
@@ -35,6 +36,7 @@ from turnfold.testing.faulty import FaultyStore, answer_late, fail_before
 from turnfold.wiring import make_compactor, new_id
 
 SUMMARY = "Ann's tickets are done. The port is 5433."
+SETTINGS = msgspec.structs.replace(small_sessions.SETTINGS, context_window=1_500)
 PARITY = msgspec.structs.replace(SETTINGS, floor_aware=False)
 """Cuts before answers only, so that a question and its answer may stand on two sides of a cut."""
 
