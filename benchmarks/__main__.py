@@ -61,7 +61,7 @@ def peers_python() -> str:
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return str(python)
     print(f"making {folder} with {', '.join(group)}", file=sys.stderr, flush=True)
-    venv.create(folder, with_pip=True)
+    venv.create(folder, with_pip=True, symlinks=True, clear=True)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     if subprocess.run([*pip, "--editable", str(ROOT)], check=False, stderr=subprocess.DEVNULL).returncode:
         return sys.executable

@@ -31,7 +31,7 @@ def grown(view: GrowingView, rows: Sequence[Message], count: Callable[[Message],
         if row.kind != "message" or not _in_place(row, waiting):
             return None
         tokens += count(row)
-    return GrowingView(messages=(*view.messages, *rows), tokens=tokens, waiting=frozenset(waiting))
+    return GrowingView(messages=view.messages + tuple(rows), tokens=tokens, waiting=frozenset(waiting))
 
 
 def _in_place(row: Message, waiting: set[str]) -> bool:

@@ -98,10 +98,11 @@ class Track:
 
     def take(self, entries: Sequence[LogEntry]) -> None:
         """Add rows that follow the last one known."""
+        if not entries:
+            return
         self.meter.learn(entries)
         self.rows.extend(entry.message for entry in entries)
-        if entries:
-            self.position = entries[-1].position
+        self.position = entries[-1].position
         folded = self.checkpoint.folded if self.checkpoint else ()
         for entry in entries:
             if entry.message.kind == "memory_update" and entry.message.id not in folded:

@@ -106,6 +106,14 @@ class _Conversation:
         self.branches.append(branch)
         return branch
 
+    def entries(self, key: ConversationKey, leaf: Node, *, after: int, limit: int | None) -> tuple[LogEntry, ...]:
+        """Rows of the path that ends at a branch."""
+        return tuple(
+            to_entry(key, self.branches[segment.node.number - 1].at(position))
+            for segment in window(leaf, self.node, after=max(after, 0), limit=limit)
+            for position in range(segment.after + 1, segment.through + 1)
+        )
+
     def write(self, branch: _Branch, rows: Sequence[Prepared]) -> tuple[LogEntry, ...]:
         """Write rows after a branch's head, all or nothing."""
         for row in rows:
@@ -177,12 +185,7 @@ class MemoryStore:
         """As `MessageLog.read`."""
         require_bounds(limit)
         conversation = self._require(key)
-        leaf = conversation.require(branch, key).node
-        return tuple(
-            to_entry(key, conversation.branches[segment.node.number - 1].at(position))
-            for segment in window(leaf, conversation.node, after=max(after, 0), limit=limit)
-            for position in range(segment.after + 1, segment.through + 1)
-        )
+        return conversation.entries(key, conversation.require(branch, key).node, after=after, limit=limit)
 
     async def head(self, key: ConversationKey, *, branch: str = MAIN) -> Branch:
         """As `MessageLog.head`."""
@@ -305,12 +308,16 @@ class MemoryStore:
 
     async def changes(self, key: CheckpointKey, *, branch: str = MAIN, after: int = 0) -> Changes:
         """As `Store.changes`."""
-        conversation = self._all.get(key.conversation) if branch == MAIN else self._require(key.conversation)
-        if conversation is None or (branch == MAIN and conversation.find(MAIN) is None):
-            return Changes(head_version=len(self._line(key)))
-        head = conversation.require(branch, key.conversation).head
-        entries = await self.read(key.conversation, branch=branch, after=after)
-        return Changes(head_version=len(self._line(key)), position=head.position, entries=entries)
+        conversation_key = key.conversation
+        conversation = self._all.get(conversation_key) if branch == MAIN else self._require(conversation_key)
+        if conversation is None:
+            return Changes()
+        version = len(conversation.checkpoints.get(key.scenario, ()))
+        leaf = conversation.find(branch) if branch == MAIN else conversation.require(branch, conversation_key)
+        if leaf is None:
+            return Changes(head_version=version)
+        entries = conversation.entries(conversation_key, leaf.node, after=after, limit=None)
+        return Changes(head_version=version, position=leaf.head.position, entries=entries)
 
     async def load(self, key: CheckpointKey, version: int) -> CheckpointRecord:
         """As `CheckpointStore.load`."""
