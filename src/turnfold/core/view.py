@@ -94,12 +94,17 @@ def _reports(messages: Sequence[Message], pairs: ToolPairs) -> Iterator[Reason]:
 def _repaired(messages: Sequence[Message], pairs: ToolPairs) -> Iterator[Message]:
     """Yield the messages with every call followed at once by one result each, and orphan results as plain text."""
     answers = _answers(messages)
-    orphans: dict[int, set[str]] = {}
+    orphans: dict[int, Counter[str]] = {}
     for index, call_id in pairs.orphan_results:
-        orphans.setdefault(index, set()).add(call_id)
+        orphans.setdefault(index, Counter())[call_id] += 1
+    waiting = len(messages) if pairs.pending_from is None else pairs.pending_from
     for index, message in enumerate(messages):
+        if index == waiting:  # its results are to follow it at once, so nothing else may
+            for later in range(index + 1, len(messages)):
+                yield from _orphans_as_text(messages[later], orphans.get(later, Counter()))
         if message.role == "tool":
-            yield from _orphans_as_text(message, orphans.get(index, ()))
+            if index < waiting:
+                yield from _orphans_as_text(message, orphans.get(index, Counter()))
             continue
         yield message
         for call in message.calls:
@@ -130,11 +135,15 @@ def _result_message(message_id: str, result: ToolResult) -> Message:
     return Message(id=f"{message_id}#{result.call_id}", role="tool", parts=(result,))
 
 
-def _orphans_as_text(message: Message, orphans: Collection[str]) -> Iterator[Message]:
-    for result in message.results:
-        if result.call_id in orphans:
-            content = (Text(text=ORPHAN_RESULT), *result.content)
-            yield Message(id=f"{message.id}#{result.call_id}", role="user", parts=content)
+def _orphans_as_text(message: Message, orphans: Counter[str]) -> Iterator[Message]:
+    """Yield the results that no call waits for, as text; of one id's results in a message the first are the answers."""
+    answers = Counter(result.call_id for result in message.results) - orphans
+    for number, result in enumerate(message.results):
+        if answers[result.call_id]:
+            answers[result.call_id] -= 1
+            continue
+        content = (Text(text=ORPHAN_RESULT), *result.content)
+        yield Message(id=f"{message.id}#{number}#{result.call_id}", role="user", parts=content)
 
 
 def apply_masks(messages: Iterable[Message], masks: Iterable[Mask]) -> tuple[Message, ...]:
