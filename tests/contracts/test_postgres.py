@@ -95,8 +95,8 @@ async def test_many_processes_make_one_schema(postgres: str) -> None:
 
 
 async def test_without_migrate_nothing_is_made(postgres: str) -> None:
-    """A role that may not change schemas is told what to run."""
-    with pytest.raises(StoreUnavailableError, match="turnfold migrate"):
+    """A role that may not change schemas is told what to do."""
+    with pytest.raises(StoreUnavailableError, match="migrate=True"):
         async with PostgresStore(postgres, schema="never_made", migrate=False):
             pass
 

@@ -135,7 +135,7 @@ class Database:
         if version == len(known):
             return
         if not migrate:
-            detail = f"{self.place} has schema {version}, this release needs {len(known)}; run `turnfold migrate`"
+            detail = f"{self.place} has schema {version}, this release needs {len(known)}; enter it once with migrate=True, as any writing command does"
             raise StoreUnavailableError("not_a_store" if version == 0 else "read_only", detail)
         async with connection.transaction():
             await connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
