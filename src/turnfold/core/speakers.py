@@ -20,6 +20,21 @@ _SHARE = 0.6
 """Of a role's messages, this share must begin with a recurring label before the label is read as a speaker."""
 
 
+def name_of(message: Message) -> str | None:
+    """Return the speaker's name that the format told, if any."""
+    for key in ("name", "speaker"):
+        name = message.metadata.get(key)
+        if isinstance(name, str) and 0 < len(name) <= 40:
+            return name
+    return None
+
+
+def named_prefix(text: str) -> str | None:
+    """Return what stands before a colon at the start of a text: perhaps a speaker's name."""
+    match = _PREFIX.match(text)
+    return match.group(1) if match else None
+
+
 class Speakers:
     """Labels of the speakers in a stretch of messages."""
 
@@ -32,11 +47,7 @@ class Speakers:
         match = _PREFIX.match(text)
         if match and match.group(1) in self._prefixes.get(message.role, ()):
             return match.group(1), text[match.end() :]
-        for key in ("name", "speaker"):
-            name = message.metadata.get(key)
-            if isinstance(name, str) and 0 < len(name) <= 40:
-                return name, text
-        return self._labels[message.role], text
+        return name_of(message) or self._labels[message.role], text
 
     @staticmethod
     def is_role(label: str) -> bool:

@@ -101,3 +101,17 @@ def information(term: str) -> float:
     if term.isdigit():
         return 1.2
     return (0.5 if term in EVERYDAY else 1.0) * min(1.0, 0.4 + 0.1 * len(term))
+
+
+CROSSING_WEIGHT = 0.3
+"""Weight in a search of a CJK pair with a character of grammar in it: most cross a word's edge, but 地址 and 用户 do not."""
+
+
+@lru_cache(maxsize=65_536)
+def search_weight(term: str) -> float:
+    """Return how much finding `term` says by itself, from 0 (grammar) to 1; how rare it is, the index knows better."""
+    if _CJK_TERM.fullmatch(term):
+        if term in _EMPTY_PAIRS_ZH or term in _EMPTY_HAN:
+            return 0.0
+        return 1.0 if _EMPTY_HAN.isdisjoint(term) else CROSSING_WEIGHT
+    return 0.0 if term in EMPTY else 1.0

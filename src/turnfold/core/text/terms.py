@@ -2,22 +2,32 @@
 
 A word of a spaced script is one lower-case, accent-free, lightly stemmed term. A run of Chinese, Japanese or Korean
 gives its overlapping pairs of characters, so that two-character words such as 端口 match exactly; a run of one
-character gives that character.
+character gives that character. An index holds besides: identifiers whole and in pieces, and every such character alone.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 from turnfold.core.text.scripts import CJK
 
 MAX_TERM = 64
 """Characters of a term; the rest of a longer word (base64, a blob) says nothing more."""
 
-_RUN = re.compile(f"(?P<cjk>[{CJK}]+)|[^\\W_{CJK}]+(?:['’][a-z]{{1,2}}\\b)?")
+_MARKS = "\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0981-\u0983\u09bc-\u09cd\u0e31-\u0e4e"
+"""Marks that are part of a word but no letters to `re`: accents, Hebrew, Arabic, Devanagari, Bengali and Thai vowels."""
+
+_RUN = re.compile(f"(?P<cjk>[{CJK}]+)|(?:[^\\W_{CJK}][{_MARKS}]*)+(?:['’][a-z]{{1,2}}\\b)?")
 _ASCII_RUN = re.compile(r"[a-z0-9]+(?:'[a-z]{1,2}\b)?")
+_CJK_CHARACTER = re.compile(f"[{CJK}]")
+_COMPOUND = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]++(?:[-_./:@#]{1,3}+[A-Za-z0-9]++)++", re.ASCII)
+_OF_PLAIN_WORDS = re.compile(r"[A-Za-z-]++\Z", re.ASCII)
+_MIXED_CASE = re.compile(r"\b[A-Z0-9]*+[a-z0-9]++[A-Z][A-Za-z0-9]*+", re.ASCII)
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _DOUBLED = re.compile(r"([bdgmnprt])\1$")
 _VOWEL = re.compile(r"[aeiouy]")
 
@@ -26,15 +36,47 @@ def terms(text: str) -> list[str]:
     """Return the terms of `text`, in order, with repetitions."""
     if text.isascii():
         return list(map(stem, _ASCII_RUN.findall(text.lower())))
-    return _mixed_terms(fold(text), last_single=False)
+    return _mixed_terms(fold(text))
 
 
 def index_terms(text: str) -> list[str]:
-    """Return `terms(text)` with, after each longer CJK run, its last character alone.
+    """Return what an index holds of `text`: `terms(text)`, its identifiers, and each CJK character alone."""
+    found = [*terms(text), *identifier_terms(text)]
+    return found if text.isascii() else found + _CJK_CHARACTER.findall(fold(text))
 
-    Every character then begins some term, so a search for one character can be a prefix search over the index.
+
+def identifier_terms(text: str) -> list[str]:
+    """Return identifiers whole (`src/app.py`, `max_retries`, `PR-17`), and the pieces of those in mixed case.
+
+    The pieces of the others are `terms` already. Compounds of plain words (`well-known`) are left to their words.
     """
-    return terms(text) if text.isascii() else _mixed_terms(fold(text), last_single=True)
+    wholes = [whole[:MAX_TERM].lower() for whole in _COMPOUND.findall(text) if not _OF_PLAIN_WORDS.match(whole)]
+    return wholes + [stem(piece.lower()) for word in _MIXED_CASE.findall(text) for piece in _PIECE.findall(word)]
+
+
+class Located(NamedTuple):
+    """A word, or a single CJK character, and where in the text it stands."""
+
+    term: str
+    start: int
+    end: int
+
+
+def located_words(text: str) -> Iterator[Located]:
+    """Yield the words and single CJK characters of `text` in order: what phrases and excerpts are found by."""
+    for match in _RUN.finditer(text):
+        run, start, end = fold(match.group()), match.start(), match.end()
+        if match["cjk"] is None:
+            yield Located(stem(run.replace("’", "'")), start, end)
+        elif len(run) == end - start:
+            yield from (Located(char, at, at + 1) for at, char in enumerate(run, start))
+        else:  # half-width kana fold to fewer characters: only the run has a place
+            yield from (Located(char, start, end) for char in run)
+
+
+def sequence(text: str) -> tuple[str, ...]:
+    """Return the words of `text` one after the other, CJK by single characters: what phrases are compared in."""
+    return tuple(located.term for located in located_words(text))
 
 
 def fold(text: str) -> str:
@@ -47,7 +89,7 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", bare)
 
 
-def _mixed_terms(folded: str, *, last_single: bool) -> list[str]:
+def _mixed_terms(folded: str) -> list[str]:
     found: list[str] = []
     for match in _RUN.finditer(folded):
         run = match.group()
@@ -57,8 +99,6 @@ def _mixed_terms(folded: str, *, last_single: bool) -> list[str]:
             found.append(run)
         else:
             found.extend(run[i : i + 2] for i in range(len(run) - 1))
-            if last_single:
-                found.append(run[-1])
     return found
 
 
