@@ -156,9 +156,7 @@ class _Reading:
         words = terms(read)
         found = index_terms(read) if self._single else [*words, *identifier_terms(read)]
         beside = set(pairwise(words)) if self._pairs else ()
-        together = frozenset(
-            pair for pair in self._pairs if pair[0] in worth and pair[1] in worth and pair in beside
-        )
+        together = frozenset(pair for pair in self._pairs if pair[0] in worth and pair[1] in worth and pair in beside)
         return self._counted(read, len(words), found, together)
 
     def heard(self, text: str) -> _Said:

@@ -65,7 +65,10 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
 
     def admits(self, key: ConversationKey, role: Role, created_at: int | None) -> bool:
         """Whether a row may be a hit, its branch apart."""
-        if (key.tenant, key.user) != (self.tenant, self.user) or self.conversation_id not in (None, key.conversation_id):
+        if (key.tenant, key.user) != (self.tenant, self.user) or self.conversation_id not in (
+            None,
+            key.conversation_id,
+        ):
             return False
         if self.roles and role not in self.roles:
             return False
