@@ -94,10 +94,10 @@ def preselect(places: Mapping[str, Sequence[int]], worth: Mapping[str, float], m
         before = BEFORE_WEIGHTS[0] * total(get(row - 1, 0) & ~bits) + BEFORE_WEIGHTS[1] * total(get(row - 2, 0) & ~bits)
         return total(bits) + before + AFTER_WEIGHTS[0] * total(get(row + 1, 0) & ~bits)
 
-    rows: Iterable[int] = held
+    chosen: Iterable[int] = held
     if len(held) > FULLY_JUDGED:
-        rows = heapq.nlargest(FULLY_JUDGED, held, key=lambda row: (total(held[row]), row))
-    return heapq.nlargest(most, rows, key=lambda row: (promise(row), row))
+        chosen = heapq.nlargest(FULLY_JUDGED, held, key=lambda row: (total(held[row]), row))
+    return heapq.nlargest(most, chosen, key=lambda row: (promise(row), row))
 
 
 def rank(query: Query, candidates: Sequence[Candidate], worth: Mapping[str, float]) -> list[tuple[int, float]]:
