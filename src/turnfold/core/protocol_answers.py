@@ -51,6 +51,11 @@ _REFUSAL_LENGTH = 600
 
 _SPEAKS_ON = re.compile(r"(?:assistant|ai|助手|助理)\s*[:：]", re.IGNORECASE)
 _ROLE_LINES = tuple(f"[{role}] " for role in ROLES)
+_LABEL = re.compile(
+    r"^[^\S\n]*(?:[-*][^\S\n]+)?(?:\[(?:system|user|assistant|tool)\]"
+    r"|\**(?:system|user|assistant|human|ai|tool|系统|用户|助手|工具)\**[^\S\n]?[:：]\**)[^\S\n]*",
+    re.IGNORECASE | re.MULTILINE,
+)
 _BLANKS = re.compile(r"\s+")
 _SHINGLE = 24
 _MAX_JSON = 400_000
@@ -158,7 +163,8 @@ def _overlap(text: str, source: str) -> float:
 
 
 def _plain(text: str) -> str:
-    return _BLANKS.sub(" ", text).strip().casefold()
+    """The words alone: whoever copies a transcript may leave out who says what."""
+    return _BLANKS.sub(" ", _LABEL.sub("", text)).strip().casefold()
 
 
 # -- formats -------------------------------------------------------------------------------------------------------
