@@ -161,7 +161,7 @@ class _Batch:
     def add(self, branch: str, message: Message) -> None:
         self.paths.setdefault(branch, []).append(message)
         self.count += 1
-        self.characters += sum(_size(part) for part in message.parts)
+        self.characters += sum(map(_size, message.parts))
 
     def fork(self, fork: Forked) -> None:
         self.forks[fork.name] = fork
@@ -180,7 +180,7 @@ def _size(part: Part) -> int:
         case Text(text=text) | Reasoning(text=text):
             return len(text)
         case ToolResult(content=content):
-            return sum(_size(item) for item in content)
+            return sum(map(_size, content))
         case ToolCall(arguments=arguments):
             return len(arguments)
         case Image(data=data):

@@ -10,14 +10,14 @@ Written by one encoder in one order, so equal transcripts give equal bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
 
 from turnfold.errors import TranscriptError
 from turnfold.messages.log import MAIN
-from turnfold.messages.model import Message, Tool, ToolResult
+from turnfold.messages.model import Message, Tool, ToolCall, ToolResult
 from turnfold.transcripts.document import (
     Entry,
     Event,
@@ -104,11 +104,22 @@ def events(chunks: Iterable[bytes]) -> Iterator[Event]:
     started, branches = False, _Branches()
     for number, line in lines(chunks):
         place = f"line {number}"
+        if started and (entry := _plain_entry(line, place, branches.begun)):
+            yield entry
+            continue
         for event in _events(place, line):
             if not started and not isinstance(event, Start | Problem):
                 yield Start(format=FORMAT)
             started = started or not isinstance(event, Problem)
             yield from branches.checked(event, place)
+
+
+def _plain_entry(line: bytes | None, place: str, begun: Container[str]) -> Entry | None:
+    """Return the sound message of a branch that was begun: nearly every line of a large file. None for any other line."""
+    row = None if line is None else _decoded(line)
+    if type(row) is not _Message or row.branch not in begun or misshapen(row.message):
+        return None
+    return Entry(message=row.message, branch=row.branch, place=place)
 
 
 class _Branches:
@@ -165,15 +176,23 @@ class _MisfitError(Exception):
         self.reason = reason
 
 
+def _decoded(line: bytes) -> _AnyRow | None:
+    """Return a row as it stands, None for one that needs the tolerant reader."""
+    if line.count(b"[") + line.count(b"{") > MAX_DEPTH:
+        return None
+    try:
+        return _DECODER.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
 def _row(line: bytes | None) -> _AnyRow:
     if line is None:
         raise BrokenJson("the line is too long")
-    if line.count(b"[") + line.count(b"{") <= MAX_DEPTH:
-        try:
-            return _DECODER.decode(line)
-        except (msgspec.DecodeError, RecursionError):
-            pass  # the tolerant reader says better what is wrong, and takes what can be repaired
-    value, _ = parse(line)
+    row = _decoded(line)
+    if row is not None:
+        return row
+    value, _ = parse(line)  # says better what is wrong, and takes what can be repaired
     try:
         return msgspec.convert({"row": value}, _Holder).row
     except msgspec.ValidationError as error:
@@ -226,12 +245,13 @@ def misshapen(message: Message) -> str | None:
     """Return what breaks the rules of a message, or None: an id, and tool results in tool messages alone."""
     if not message.id:
         return "the message has no id"
-    results = sum(isinstance(part, ToolResult) for part in message.parts)
-    if message.role == "tool" and (results != len(message.parts) or not results):
+    kinds = [type(part) for part in message.parts]
+    results = kinds.count(ToolResult)
+    if message.role == "tool" and (results != len(kinds) or not results):
         return "a tool message holds something else than tool results"
     if message.role != "tool" and results:
         return f"a {message.role} message holds a tool result"
-    if message.role != "assistant" and message.calls:
+    if message.role != "assistant" and ToolCall in kinds:
         return f"a {message.role} message holds a tool call"
     return None
 
