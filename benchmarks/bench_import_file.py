@@ -93,10 +93,11 @@ def import_once(file: Path, store: Path) -> tuple[float, int]:
         "--store",
         str(store),
     ]
-    process = subprocess.Popen(program, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"the import failed with status {status}")
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"the import failed with exit code {process.returncode}")
     return time.perf_counter() - start, usage.ru_maxrss * 1024
 
 

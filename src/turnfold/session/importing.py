@@ -6,7 +6,6 @@ was interrupted goes on where it stopped. Where each message goes is decided in 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, assert_never
 
@@ -38,7 +37,7 @@ BATCH = 2000
 """Messages in one transaction."""
 
 BATCH_CHARACTERS = 4_000_000
-"""Characters of content in one transaction, about. One batch is held while another is written."""
+"""Characters of content in one transaction, about."""
 
 Prepare = Callable[[ConversationKey], Awaitable[None]]
 """Called with each conversation's key before anything of it is looked up."""
@@ -108,24 +107,20 @@ async def import_events(
     done: list[Imported] = []
     early = Imported(conversation_id="", format="")  # some formats tell of a conversation after its rows
     current: _Import | None = None
-    try:
-        for event in events:
-            if isinstance(event, Start):
-                if current is not None:
-                    done.append(await current.finish())
-                name, is_own = _name_of(event, conversation_id, file_name, len(done))
-                key = ConversationKey(tenant=tenant, user=user, conversation_id=name)
-                report, early = _begun(early, name, event.format), Imported(conversation_id="", format="")
-                current = _Import(store, key, report, policy, clock, prepare, is_own=is_own, batch=batch)
-            elif current is not None:
-                await current.take(event)
-            elif isinstance(event, OpaqueRow | Skipped | Problem):
-                early.note(event)
-        if current is not None:
-            done.append(await current.finish())
-    finally:
-        if current is not None:
-            await current.settle()
+    for event in events:
+        if isinstance(event, Start):
+            if current is not None:
+                done.append(await current.finish())
+            name, is_own = _name_of(event, conversation_id, file_name, len(done))
+            key = ConversationKey(tenant=tenant, user=user, conversation_id=name)
+            report, early = _begun(early, name, event.format), Imported(conversation_id="", format="")
+            current = _Import(store, key, report, policy, clock, prepare, is_own=is_own, batch=batch)
+        elif current is not None:
+            await current.take(event)
+        elif isinstance(event, OpaqueRow | Skipped | Problem):
+            early.note(event)
+    if current is not None:
+        done.append(await current.finish())
     _require_messages(done, early)
     return done
 
@@ -161,7 +156,8 @@ class _Batch:
     def add(self, branch: str, message: Message) -> None:
         self.paths.setdefault(branch, []).append(message)
         self.count += 1
-        self.characters += sum(map(_size, message.parts))
+        for part in message.parts:
+            self.characters += len(part.text) if type(part) is Text else _size(part)
 
     def fork(self, fork: Forked) -> None:
         self.forks[fork.name] = fork
@@ -192,7 +188,7 @@ def _size(part: Part) -> int:
 
 
 class _Import:
-    """One conversation on its way into the store: batches of messages, each written while the next is read."""
+    """One conversation on its way into the store: batches of messages, one is held at a time."""
 
     def __init__(
         self,
@@ -211,7 +207,6 @@ class _Import:
         self.merge: Merge | None = None
         self.batch = _Batch()
         self.boundaries: list[SummaryBoundary] = []
-        self.writing: asyncio.Task[None] | None = None
 
     async def take(self, event: Event) -> None:
         match event:
@@ -229,17 +224,9 @@ class _Import:
                 pass
 
     async def flush(self) -> None:
-        """Hand what is held to the store, once what was handed to it before is written."""
-        await self.settle()
+        """Write what is held. Reading meanwhile would be slower: SQLite gives up the interpreter's lock for every row."""
         batch, self.batch = self.batch, _Batch()
-        self.writing = asyncio.create_task(self.write(batch))
-        await asyncio.sleep(0)  # lets it begin
-
-    async def settle(self) -> None:
-        """Wait until everything that was handed over is written. Raises what the writing raised."""
-        writing, self.writing = self.writing, None
-        if writing is not None:
-            await writing
+        await self.write(batch)
 
     async def write(self, batch: _Batch) -> None:
         first_id = batch.first_id()
@@ -271,7 +258,6 @@ class _Import:
 
     async def finish(self) -> Imported:
         await self.flush()
-        await self.settle()
         if self.merge is not None:
             self.report.branch = self.merge.branch_of(MAIN)
             for boundary in self.boundaries:
