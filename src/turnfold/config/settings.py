@@ -162,7 +162,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "output_reserve": (0, float("inf")),
     "safety_margin": (0, float("inf")),
     "trigger_ratio": (0.01, 0.999),
-    "max_summary_tokens": (1, float("inf")),
+    "max_summary_tokens": (90, float("inf")),  # the envelope alone takes 60 to 72
     "clip_chars": (1, float("inf")),
     "max_model_calls": (1, float("inf")),
     "max_compaction_ms": (1, float("inf")),

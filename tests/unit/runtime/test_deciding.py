@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from tests.unit.runtime.deciding import UPCOMING, brief, decided, ids, make_compactor, steps, turns
+from turnfold.config.settings import resolve
 from turnfold.core.budget import Budget
 from turnfold.core.checkpoint import Audit, Checkpoint, extend_coverage
 from turnfold.core.plan import SummaryDraft, SummaryRequest
@@ -14,7 +15,7 @@ from turnfold.core.policy import Policy
 from turnfold.core.situation import Situation
 from turnfold.core.summary_row import summary_message
 from turnfold.core.view import render_view
-from turnfold.errors import ContextOverflowError, FloorError
+from turnfold.errors import ConfigError, ContextOverflowError, FloorError
 from turnfold.messages.model import Message, text_message
 from turnfold.summarizers.scripted import HANG, ScriptedSummarizer
 from turnfold.tokens import make_counter
@@ -135,6 +136,18 @@ async def test_no_plan_leaves_a_summary_without_room(counter: str, characters: i
         return
     assert "no_room" not in {reason.code for reason in decision.reasons}
     assert decision.outcome in {"unchanged", "compacted"}
+
+
+@pytest.mark.parametrize("counter", ["chars4", "bpe", "script_aware"])
+async def test_the_least_summary_that_settings_allow_can_be_written(counter: str) -> None:
+    """90 tokens hold the envelope and a line; fewer are refused when the settings are read, not at every compaction."""
+    policy = resolve(flags={"max_summary_tokens": 90}, environment={}, file={}).settings.policy()
+    compactor = make_compactor(brief("Fixed."), policy, counter=make_counter(counter))
+    decision = await decided(compactor, Situation(history=turns(40)), Budget(context_window=2_000))
+    assert decision.outcome == "compacted"
+    assert [reason.code for reason in decision.reasons] == []
+    with pytest.raises(ConfigError, match="max_summary_tokens: 89 is out of range"):
+        resolve(flags={"max_summary_tokens": 89}, environment={}, file={})
 
 
 # -- pins --------------------------------------------------------------------------------------------------------------
